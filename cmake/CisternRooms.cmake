@@ -1,0 +1,40 @@
+# How a room of the house, and a test of it, is declared: one place for warnings, sanitizers and naming.
+
+add_library(cistern_flags INTERFACE)
+target_include_directories(cistern_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_compile_options(cistern_flags INTERFACE -Wall -Wextra -Wshadow -Wpedantic
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<BOOL:${CISTERN_WARNINGS_AS_ERRORS}>:-Werror>)
+if(CISTERN_SANITIZE)
+  target_compile_options(cistern_flags INTERFACE -fsanitize=${CISTERN_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(cistern_flags INTERFACE -fsanitize=${CISTERN_SANITIZE})
+  if(CISTERN_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 warns about atomic_thread_fence under TSan; the fences it means are libstdc++'s own.
+    target_compile_options(cistern_flags INTERFACE -Wno-tsan)
+  endif()
+endif()
+target_link_libraries(cistern_flags INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+
+# cistern_room(<room> [USES <lower rooms>...] SOURCES <files>...): static library cistern_<room>.
+function(cistern_room room)
+  cmake_parse_arguments(ARG "" "" "USES;SOURCES" ${ARGN})
+  add_library(cistern_${room} STATIC ${ARG_SOURCES})
+  list(TRANSFORM ARG_USES PREPEND cistern_)
+  target_link_libraries(cistern_${room} PUBLIC cistern_flags ${ARG_USES})
+endfunction()
+
+# cistern_test(<name> [ROOMS <rooms>...] [LIBS <targets>...] [LABELS <labels>...] SOURCES <files>...): a GoogleTest
+# program, one ctest entry.
+function(cistern_test name)
+  cmake_parse_arguments(ARG "" "" "ROOMS;LIBS;LABELS;SOURCES" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_ROOMS PREPEND cistern_)
+  target_link_libraries(${name} PRIVATE ${ARG_ROOMS} ${ARG_LIBS} GTest::gtest GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+endfunction()

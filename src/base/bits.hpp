@@ -1,0 +1,24 @@
+// Rounding and powers of two, for byte sizes up to 2^64-1. Nothing here divides.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace cistern::base {
+
+constexpr bool is_power_of_two(std::uint64_t value) noexcept { return std::has_single_bit(value); }
+
+// `alignment` is a power of two. Wraps for values above 2^64 - alignment: check sizes before.
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t alignment) noexcept {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t alignment) noexcept {
+  return value & ~(alignment - 1);
+}
+
+constexpr bool is_aligned(std::uint64_t value, std::uint64_t alignment) noexcept {
+  return (value & (alignment - 1)) == 0;
+}
+
+}  // namespace cistern::base

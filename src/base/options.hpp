@@ -1,0 +1,56 @@
+// The one option table: every option that a user can set, with its type, range, default, text and aliases.
+//
+// Parsing of the environment, `cistern options`, the reference page and the man page all read this table, so none of
+// them can disagree. Names are the environment's (CISTERN_POLICY); aliases are the names that the articles use
+// (ASCEND_MEMPOOL_POLICY) and have the same meaning. Other ASCEND_* names belong to CANN and are not read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace cistern::base {
+
+enum class OptionType : std::uint8_t { flag, bytes, integer, real, choice, text };
+
+struct OptionSpec {
+  std::string_view name;  // "CISTERN_POLICY"
+  OptionType type;
+  std::string_view range;          // for people and, for choice, the values separated by '|': "BEST_FIT|FIRST_FIT"
+  std::string_view default_value;  // as a user would write it; empty: none
+  std::string_view doc;            // one or two sentences
+  std::vector<std::string_view> aliases;
+  double min_value;  // bytes, integer and real: inclusive bounds
+  double max_value;
+};
+
+class OptionSet {
+ public:
+  static const std::vector<OptionSpec>& table();
+
+  // Defaults only.
+  OptionSet() = default;
+  // Reads CISTERN_* and the aliases of `environment` ("NAME=value" strings, null-terminated array, as environ). An
+  // unknown CISTERN_* name, a malformed value, or a name and its alias with different values is an error that names
+  // variable, value and valid range.
+  static Result<OptionSet> from_environment(const char* const* environment);
+  // Sets one option by name or alias; `origin` appears in error texts, e.g. "environment" or "--policy".
+  Status set(std::string_view name, std::string_view value, std::string_view origin);
+
+  bool is_set(std::string_view name) const;
+  // The value in force, set or default. The name must be in the table and of that type.
+  bool flag(std::string_view name) const;
+  std::uint64_t bytes(std::string_view name) const;
+  std::int64_t integer(std::string_view name) const;
+  double real(std::string_view name) const;
+  std::string text(std::string_view name) const;  // choice (upper case as in the range) and text
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+}  // namespace cistern::base

@@ -1,0 +1,143 @@
+// Suballocator: the bookkeeping of one arena.
+//
+// An arena is a range of offsets tiled by blocks that are live, free, vacant or moving. This class splits and
+// coalesces them, finds holes by a fit policy, finds the block behind an offset, and plans repairs: which pages to put
+// where so that a request fits. It holds no memory of the device and calls nothing outside the core.
+//
+// Thread-safety: none, the pool's lock guards every call, except `find_live()`, which may run at any time from any
+// thread. Cost: allocate and release are constant time under BEST_FIT; a miss is verified by a walk of the request's
+// bucket, so kNoBlock always means that no hole fits. All functions are noexcept; a wrong call (releasing a free
+// block, filling a range that is not vacant) is refused and changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "core/types.hpp"
+
+namespace cistern::core {
+
+struct SuballocatorConfig {
+  std::uint64_t range_bytes = 0;  // > 0, multiple of page_bytes, at most 2 TiB - 512 B
+  std::uint64_t page_bytes = 0;   // power of two >= 512; unit of fill, vacate and plan_repair
+  FitPolicy policy = FitPolicy::best_fit;
+  bool starts_filled = false;  // the whole range is free at first (driver and adopted arenas); else vacant
+};
+
+// Sums over the blocks, in bytes, and counts. live + free_ready + free_pending + vacant + moving = range.
+struct SpaceTotals {
+  std::uint64_t live_bytes = 0;
+  std::uint64_t free_ready_bytes = 0;
+  std::uint64_t free_pending_bytes = 0;
+  std::uint64_t vacant_bytes = 0;
+  std::uint64_t moving_bytes = 0;
+  std::uint64_t live_blocks = 0;
+  std::uint64_t free_blocks = 0;  // ready and pending
+  std::uint64_t vacant_blocks = 0;
+};
+
+// What plan_repair may use.
+struct RepairLimits {
+  std::uint64_t max_new_pages = ~std::uint64_t{0};  // pages that may come from outside the arena
+  bool use_donors = true;                           // wholly free pages elsewhere in the arena may move
+};
+
+// A way to make one request fit. `target` holds the request at its alignment; it is made of `keeps` (free and ready
+// now) and `fills` (vacant now, page-aligned, to be given pages). Pages come first from `donors` (page-aligned parts
+// of ready free blocks outside the target), then `new_pages` from outside. All lists ascend by offset, except donors,
+// which come in the order in which they should be used (smallest holes first).
+struct RepairPlan {
+  Range target;
+  std::vector<Range> keeps;
+  std::vector<Range> fills;
+  std::vector<Range> donors;
+  std::uint64_t fill_pages = 0;
+  std::uint64_t donor_pages = 0;  // = min(fill_pages, what donors have)
+  std::uint64_t new_pages = 0;    // fill_pages - donor_pages
+};
+
+struct BucketView {
+  std::uint64_t min_bytes;  // smallest block that belongs here
+  std::uint64_t blocks;
+  std::uint64_t bytes;
+};
+
+class Suballocator {
+ public:
+  static base::Result<std::unique_ptr<Suballocator>> create(const SuballocatorConfig& config) noexcept;
+  ~Suballocator();
+  Suballocator(const Suballocator&) = delete;
+  Suballocator& operator=(const Suballocator&) = delete;
+
+  // --- Placement -------------------------------------------------------------------------------------------------
+  // A live block of `bytes` rounded up to 512 B whose offset is a multiple of `alignment` (a power of two; below 512
+  // it is 512), from the ready holes or, with slot != 0, from that slot's pending holes only. kNoBlock: no hole fits
+  // (also for bytes == 0 or a bad alignment).
+  BlockIndex allocate(std::uint64_t bytes, std::uint64_t alignment,
+                      ReadinessSlot slot = kReadySlot) noexcept;
+  // Live -> free with `readiness`; merges with free neighbours of the same slot (the later batch wins).
+  // False: `block` is not live, nothing changed.
+  bool release(BlockIndex block, Readiness readiness = {}) noexcept;
+  // Pending blocks of `slot` whose batch is at most `batch` become ready and merge. Returns their bytes.
+  std::uint64_t make_ready(ReadinessSlot slot, std::uint32_t batch) noexcept;
+
+  // --- Pages -----------------------------------------------------------------------------------------------------
+  // All ranges here must lie within one block; those of vacant and moving blocks are page-aligned by construction.
+  // fill: vacant -> free. vacate: ready free -> vacant, refused where a pinned range overlaps. False: refused.
+  bool fill(Range pages) noexcept;
+  bool vacate(Range pages) noexcept;
+  // The same in two steps, for callers that drop the lock in between: the range (within one vacant or one ready free
+  // block; a free part need not be page-aligned) becomes a moving block that nobody else touches; kNoBlock: refused.
+  // settle() ends it as free or vacant (vacant: page-aligned only); with head_bytes set, only its first head_bytes
+  // (then the rest stays moving, under the index that is returned; kNoBlock when nothing is left).
+  BlockIndex begin_move(Range range) noexcept;
+  BlockIndex settle(BlockIndex moving, BlockState to, std::uint64_t head_bytes = ~std::uint64_t{0}) noexcept;
+
+  // The cheapest way to make room for a request, or false. Growth is the same with use_donors = false. Pure: changes
+  // nothing. Walks vacant and free blocks: a slow-path call.
+  bool plan_repair(std::uint64_t bytes, std::uint64_t alignment, const RepairLimits& limits,
+                   RepairPlan* plan) const noexcept;
+  // Whole pages inside ready free blocks outside pinned ranges, highest offset first, at most max_bytes in all.
+  std::vector<Range> wholly_free_pages(std::uint64_t max_bytes = ~std::uint64_t{0}) const noexcept;
+  // Registered memory (RDMA, IPC): pages of such a range are never vacated. Ranges may overlap; each pin needs its
+  // unpin. False: out of range, or no such pin.
+  bool pin_range(Range range) noexcept;
+  bool unpin_range(Range range) noexcept;
+
+  // --- Looking ---------------------------------------------------------------------------------------------------
+  // The live block that starts at exactly `offset`, else kNoBlock. Lock-free, any thread; whether the block is still
+  // live when the caller has taken the lock is for the caller to check again.
+  BlockIndex find_live(std::uint64_t offset) const noexcept;
+  // The block of any state that contains `offset`; kNoBlock beyond the range. Needs the lock.
+  BlockIndex find_containing(std::uint64_t offset) const noexcept;
+  BlockView view(BlockIndex block) const noexcept;
+  BlockRecord& record(BlockIndex block) noexcept;
+  const BlockRecord& record(BlockIndex block) const noexcept;
+  // Blocks by ascending offset: for (auto b = first_block(); b != kNoBlock; b = next_block(b)).
+  BlockIndex first_block() const noexcept;
+  BlockIndex next_block(BlockIndex block) const noexcept;
+
+  const SuballocatorConfig& config() const noexcept;
+  const SpaceTotals& totals() const noexcept;       // kept up to date, free of charge
+  std::uint64_t largest_free_bytes() const noexcept;  // largest ready hole; walks one bucket
+  // Would `bytes` fit in a ready hole right now? Constant time in nearly all cases.
+  bool fits(std::uint64_t bytes) const noexcept;
+  // Non-empty buckets of ready holes, ascending.
+  std::vector<BucketView> buckets() const noexcept;
+
+  // Checks every invariant: blocks tile the range, no two neighbours that should have merged, bitmaps match lists,
+  // sums match blocks, the address tables match, vacant ranges are page-aligned. Empty when all hold, else the first
+  // violation in words. Linear.
+  std::string validate() const;
+
+ private:
+  struct Impl;
+  explicit Suballocator(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cistern::core

@@ -1,0 +1,52 @@
+// Ledger: where every byte of a pool is, as sums. Flat, versioned, no pointers: it can be copied, compared and shared.
+//
+// reserved = allocated + cached + awaiting_free + free + moving; allocated >= requested. peak_* are highest values since
+// creation (or the last reset). All in bytes unless the name says otherwise.
+#pragma once
+
+#include <cstdint>
+
+namespace cistern::pool {
+
+struct Ledger {
+  std::uint32_t struct_size = sizeof(Ledger);
+  std::uint32_t version = 1;
+
+  std::uint64_t reserved_bytes = 0;       // physical memory this pool holds
+  std::uint64_t allocated_bytes = 0;      // live blocks, rounded sizes
+  std::uint64_t requested_bytes = 0;      // live blocks, as asked for
+  std::uint64_t cached_bytes = 0;         // in magazines
+  std::uint64_t awaiting_free_bytes = 0;  // freed, but work on them is not complete
+  std::uint64_t free_bytes = 0;           // holes, ready to serve
+  std::uint64_t moving_bytes = 0;         // holes whose pages are under way
+
+  std::uint64_t peak_reserved_bytes = 0;
+  std::uint64_t peak_allocated_bytes = 0;
+  std::uint64_t peak_requested_bytes = 0;  // "peak live"
+
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t largest_free_bytes = 0;  // largest hole
+  std::uint64_t live_blocks = 0;
+  std::uint64_t free_blocks = 0;
+
+  std::uint64_t allocations = 0;         // served since creation
+  std::uint64_t frees = 0;
+  std::uint64_t failed_allocations = 0;  // ended in an error
+  std::uint64_t misses = 0;              // needed the rescue list
+  std::uint64_t growths = 0;             // times memory was taken from the device
+  std::uint64_t trims = 0;               // times memory was given back
+
+  // 1 - largest hole / all holes; 0 when there are none.
+  double fragmentation_rate() const noexcept {
+    return free_bytes == 0 ? 0.0
+                           : 1.0 - static_cast<double>(largest_free_bytes) / static_cast<double>(free_bytes);
+  }
+  // peak reserved over peak live; 0 before the first allocation.
+  double overhead() const noexcept {
+    return peak_requested_bytes == 0
+               ? 0.0
+               : static_cast<double>(peak_reserved_bytes) / static_cast<double>(peak_requested_bytes);
+  }
+};
+
+}  // namespace cistern::pool

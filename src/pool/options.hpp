@@ -1,0 +1,55 @@
+// PoolOptions: everything that can be chosen about a pool, checked once at creation.
+//
+// The names, ranges and defaults that users see are in base's one option table; this is its typed form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/options.hpp"
+#include "base/result.hpp"
+#include "core/types.hpp"
+#include "device/device.hpp"
+
+namespace cistern::pool {
+
+// Where memory comes from when the pool grows.
+enum class Growth : std::uint8_t {
+  expandable,  // one long address range, pages mapped where needed; needs a device with pages
+  arenas,      // driver allocations of growing size
+};
+
+// What a miss tries first. grow_first: latency; stitch_first: footprint.
+enum class OnMiss : std::uint8_t { grow_first, stitch_first };
+
+struct PoolOptions {
+  std::string name = "pool";  // in messages, snapshots and reports
+  core::FitPolicy policy = core::FitPolicy::best_fit;
+  Growth growth = Growth::expandable;  // falls back to arenas, with a log line, where the device has no pages
+  bool growth_is_required = false;     // then the fallback is an error instead
+  OnMiss on_miss = OnMiss::grow_first;
+  std::uint64_t initial_bytes = 0;     // taken from the device at creation, rounded up to pages
+  std::uint64_t limit_bytes = 0;       // reserved never exceeds it; 0: the device's total
+  std::uint64_t page_bytes = 0;        // 0: by the limit, see choose_page_bytes()
+  std::uint64_t round_bytes = 512;     // requests are rounded up to a multiple; power of two >= 512
+  std::uint64_t growth_bytes = 0;      // least step of growth; 0: one page, or 2 MiB for driver arenas
+  std::uint64_t max_growth_bytes = std::uint64_t{1} << 30;  // driver arenas double up to this step
+  std::uint64_t direct_bytes = 0;      // requests of at least this size get their own driver allocation; 0: never
+};
+
+std::string_view policy_name(core::FitPolicy policy) noexcept;   // "best_fit", ...
+base::Result<core::FitPolicy> parse_policy(std::string_view text);  // any case
+std::string_view growth_name(Growth growth) noexcept;
+base::Result<Growth> parse_growth(std::string_view text);
+std::string_view on_miss_name(OnMiss on_miss) noexcept;
+base::Result<OnMiss> parse_on_miss(std::string_view text);
+
+// The pool options that the environment (or a command line) set, defaults elsewhere.
+base::Result<PoolOptions> pool_options_from(const base::OptionSet& set);
+
+// Page size for a pool of at most `limit_bytes`: about a thousandth of it, a power of two between 64 KiB and 2 MiB and
+// within the device's range. Small pages waste less, large ones cost fewer driver calls.
+std::uint64_t choose_page_bytes(std::uint64_t limit_bytes, const device::DeviceInfo& device) noexcept;
+
+}  // namespace cistern::pool

@@ -1,0 +1,91 @@
+// Pool: serves allocations of device memory out of arenas it holds, and goes to the driver only when it must.
+//
+// One lock guards the bookkeeping and is never held across a driver call. A request that no hole can hold walks the
+// ordered rescue list (rescue.hpp); only when every step has failed does the caller see an error, and that error says
+// where the memory is and what would help. A refused call changes nothing.
+//
+// Thread-safety: every function, from any thread. Nothing throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "device/page_pool.hpp"
+#include "pool/ledger.hpp"
+#include "pool/options.hpp"
+#include "pool/snapshot.hpp"
+
+namespace cistern::pool {
+
+using TagId = std::uint32_t;  // 0: no tag
+
+// How long the caller means to keep the memory. A hint.
+enum class Lifetime : std::uint8_t { transient = 0, persistent = 1, weights = 2 };
+
+enum AllocationFlags : std::uint32_t {
+  kFlagNone = 0,
+  kFlagPinned = 1,  // the pages and the place of this block never change while it lives
+};
+
+struct AllocationRequest {
+  std::uint64_t bytes = 0;      // > 0
+  std::uint64_t alignment = 0;  // 0: the device's; else a power of two, at most 1 GiB
+  TagId tag = 0;
+  std::string_view name;  // empty: none; else unique among the pool's live allocations
+  Lifetime lifetime = Lifetime::transient;
+  std::uint32_t flags = kFlagNone;
+};
+
+class Pool {
+ public:
+  // `pages` may be null where growth is `arenas` or the device has no pages; its page size must be the options' (or
+  // the options' is 0, then it is taken from `pages`).
+  static base::Result<std::unique_ptr<Pool>> create(std::shared_ptr<device::Device> device,
+                                                    std::shared_ptr<device::PagePool> pages,
+                                                    const PoolOptions& options) noexcept;
+  // Gives everything back to the device. Live blocks are logged as leaks, by tag; use live_allocations() before.
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  base::Result<device::Address> allocate(const AllocationRequest& request) noexcept;
+  base::Result<device::Address> allocate(std::uint64_t bytes) noexcept;
+  // Exactly what allocate returned. double_free, invalid_argument (interior pointer, the text names the block) or
+  // not_found (no memory of this pool) otherwise, and nothing changes.
+  base::Status free(device::Address address) noexcept;
+  base::Result<AllocationView> find(std::string_view name) const noexcept;
+  base::Status free_named(std::string_view name) noexcept;
+  // The live block that contains `address`.
+  base::Result<AllocationView> describe(device::Address address) const noexcept;
+
+  // The same text gives the same id for the life of the pool. Tags are never removed: use few.
+  TagId intern_tag(std::string_view tag) noexcept;
+
+  // Pages of [address, address + bytes) stay where they are, free or not, until unregistered (RDMA, IPC).
+  base::Status register_range(device::Address address, std::uint64_t bytes) noexcept;
+  base::Status unregister_range(device::Address address, std::uint64_t bytes) noexcept;
+
+  // Gives free memory back to the device until at most `keep_bytes` stay reserved (or nothing more can go). Returns
+  // the bytes given back.
+  base::Result<std::uint64_t> trim(std::uint64_t keep_bytes) noexcept;
+
+  Ledger ledger() const noexcept;
+  void reset_peaks() noexcept;
+  Snapshot snapshot() const;
+  std::vector<AllocationView> live_allocations() const;
+  const PoolOptions& options() const noexcept;  // as in force: defaults filled in
+  device::Device& device() const noexcept;
+  // Every invariant of every arena and of the ledger; empty when all hold.
+  std::string validate() const;
+
+ private:
+  class Impl;
+  explicit Pool(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cistern::pool

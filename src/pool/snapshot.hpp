@@ -1,0 +1,68 @@
+// Snapshot: a consistent copy of a pool's whole structure, for people, reports and tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/suballocator.hpp"
+#include "core/types.hpp"
+#include "device/device.hpp"
+#include "pool/ledger.hpp"
+
+namespace cistern::pool {
+
+enum class ArenaKind : std::uint8_t { expandable, driver, direct };
+std::string_view arena_kind_name(ArenaKind kind) noexcept;
+
+// A live allocation, or what is known of one.
+struct AllocationView {
+  device::Address address = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t granted_bytes = 0;
+  std::string tag;
+  std::string name;
+  std::uint32_t flags = 0;
+};
+
+struct BlockSnapshot {
+  device::Address address = 0;
+  std::uint64_t bytes = 0;
+  core::BlockState state = core::BlockState::unused;
+  std::uint64_t requested_bytes = 0;  // live blocks
+  std::string tag;
+  std::string name;
+};
+
+struct ExtentSnapshot {  // neighbouring mapped pages
+  device::Address address = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct ArenaSnapshot {
+  ArenaKind kind = ArenaKind::expandable;
+  device::Address base = 0;
+  std::uint64_t range_bytes = 0;   // addresses
+  std::uint64_t mapped_bytes = 0;  // memory
+  std::uint64_t page_bytes = 0;    // 0 for driver arenas
+  std::vector<BlockSnapshot> blocks;  // ascending, tiling the range
+  std::vector<core::BucketView> buckets;
+  std::vector<ExtentSnapshot> extents;
+};
+
+struct TagSnapshot {
+  std::string tag;
+  std::uint64_t blocks = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t allocated_bytes = 0;
+};
+
+struct Snapshot {
+  std::string pool;
+  std::string device;
+  Ledger ledger;
+  std::vector<ArenaSnapshot> arenas;
+  std::vector<TagSnapshot> tags;  // largest first
+};
+
+}  // namespace cistern::pool
