@@ -37,8 +37,7 @@ std::string_view status_code_name(StatusCode code) noexcept {
 Status::Status(StatusCode code, std::string text, std::int64_t native_code)
     : failure_(std::make_unique<Failure>(Failure{code, native_code, std::move(text)})) {}
 
-Status::Status(const Status& other)
-    : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
+Status::Status(const Status& other) : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
 
 Status& Status::operator=(const Status& other) {
   if (this != &other) failure_ = other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr;
@@ -61,9 +60,7 @@ Status Status::with_context(std::string_view context) const {
   return Status(failure_->code, std::string(context) + ": " + failure_->text, failure_->native_code);
 }
 
-Status invalid_argument(std::string text) {
-  return Status(StatusCode::invalid_argument, std::move(text));
-}
+Status invalid_argument(std::string text) { return Status(StatusCode::invalid_argument, std::move(text)); }
 
 Status not_found(std::string text) { return Status(StatusCode::not_found, std::move(text)); }
 
