@@ -16,7 +16,8 @@ using LogSink = void (*)(LogLevel level, std::string_view room, std::string_view
 
 void set_log_level(LogLevel level) noexcept;
 LogLevel log_level() noexcept;
-// Null restores stderr.
+// Null restores stderr. After the return nobody is inside the sink that was there before. A sink must not throw nor
+// call set_log_sink; a line that a sink logs itself goes to stderr.
 void set_log_sink(LogSink sink, void* user) noexcept;
 
 bool log_enabled(LogLevel level) noexcept;

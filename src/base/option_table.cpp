@@ -1,0 +1,138 @@
+// The option table itself. An option is listed here when something reads it, with its bounds: nothing else knows them.
+#include "base/options.hpp"
+#include "base/units.hpp"
+
+namespace cistern::base {
+
+namespace {
+
+constexpr double kMaxPoolBytes = 16.0 * static_cast<double>(kTiB);  // more than any device, for years
+constexpr double kMaxStepBytes = 1.0 * static_cast<double>(kTiB);
+
+std::vector<OptionSpec> placement_options() {
+  return {
+      {.name = "CISTERN_POLICY",
+       .type = OptionType::choice,
+       .range = "BEST_FIT|FIRST_FIT|EXACT_BEST_FIT",
+       .default_value = "BEST_FIT",
+       .doc = "How a hole is chosen: the tightest of a few in constant time, the one with the lowest address, or "
+              "exactly the tightest (slow, the reference of tests).",
+       .aliases = {"ASCEND_MEMPOOL_POLICY"}},
+      {.name = "CISTERN_GROWTH",
+       .type = OptionType::choice,
+       .range = "EXPANDABLE|ARENAS",
+       .default_value = "EXPANDABLE",
+       .doc = "Where memory comes from when the pool grows: pages mapped into one long address range, or driver "
+              "allocations of growing size. Devices without pages always use ARENAS.",
+       .aliases = {}},
+      {.name = "CISTERN_ON_MISS",
+       .type = OptionType::choice,
+       .range = "GROW_FIRST|STITCH_FIRST",
+       .default_value = "GROW_FIRST",
+       .doc = "What is tried first when no hole fits: growing (lower latency) or moving free pages together (smaller "
+              "footprint).",
+       .aliases = {}},
+  };
+}
+
+std::vector<OptionSpec> size_options() {
+  return {
+      {.name = "CISTERN_INITIAL_BYTES",
+       .type = OptionType::bytes,
+       .range = "0..16TiB",
+       .default_value = "0",
+       .doc = "Memory taken from the device when the pool is made, rounded up to whole pages.",
+       .aliases = {},
+       .max_value = kMaxPoolBytes},
+      {.name = "CISTERN_LIMIT_BYTES",
+       .type = OptionType::bytes,
+       .range = "0..16TiB",
+       .default_value = "0",
+       .doc = "The pool never holds more than this; 0 is all of the device.",
+       .aliases = {"ASCEND_MEMORY_POOL_MAX_SIZE"},
+       .max_value = kMaxPoolBytes},
+      {.name = "CISTERN_PAGE_BYTES",
+       .type = OptionType::bytes,
+       .range = "0 or 64KiB..1GiB",
+       .default_value = "0",
+       .doc =
+           "The unit in which memory is mapped; 0 chooses by the pool's size. The device narrows the range: host and "
+           "simulated devices take powers of two up to 2MiB.",
+       .aliases = {},
+       .min_value = static_cast<double>(64 * kKiB),
+       .max_value = static_cast<double>(kGiB),
+       .zero_is_allowed = true},
+      {.name = "CISTERN_ROUND_BYTES",
+       .type = OptionType::bytes,
+       .range = "a power of two, 512..2MiB",
+       .default_value = "512",
+       .doc = "Requests are rounded up to a multiple of this.",
+       .aliases = {},
+       .min_value = 512,
+       .max_value = static_cast<double>(2 * kMiB),
+       .only_power_of_two = true},
+  };
+}
+
+std::vector<OptionSpec> growth_options() {
+  return {
+      {.name = "CISTERN_GROWTH_BYTES",
+       .type = OptionType::bytes,
+       .range = "0..1TiB",
+       .default_value = "0",
+       .doc = "The least step of growth; 0 is one page, or 2MiB for driver arenas.",
+       .aliases = {},
+       .max_value = kMaxStepBytes},
+      {.name = "CISTERN_MAX_GROWTH_BYTES",
+       .type = OptionType::bytes,
+       .range = "512..1TiB",
+       .default_value = "1GiB",
+       .doc = "Driver arenas double in size up to this.",
+       .aliases = {},
+       .min_value = 512,
+       .max_value = kMaxStepBytes},
+      {.name = "CISTERN_DIRECT_BYTES",
+       .type = OptionType::bytes,
+       .range = "0..16TiB",
+       .default_value = "0",
+       .doc = "Requests of at least this size get a driver allocation of their own, returned when freed; 0 is never.",
+       .aliases = {},
+       .max_value = kMaxPoolBytes},
+  };
+}
+
+std::vector<OptionSpec> other_options() {
+  return {
+      {.name = "CISTERN_LOG_LEVEL",
+       .type = OptionType::integer,
+       .range = "0..4",
+       .default_value = "2",
+       .doc = "What is logged: 0 debug, 1 info, 2 warning, 3 error, 4 nothing. As in CANN, 3 is error and 0 is debug.",
+       .aliases = {"ASCEND_GLOBAL_LOG_LEVEL"},
+       .max_value = 4},
+      {.name = "CISTERN_ONNXRUNTIME",
+       .type = OptionType::text,
+       .range = "a path or library name",
+       .default_value = "",
+       .doc = "The ONNX Runtime library (libonnxruntime.so) with which models are run; without it the usual places are "
+              "searched.",
+       .aliases = {}},
+  };
+}
+
+std::vector<OptionSpec> make_table() {
+  std::vector<OptionSpec> table;
+  for (auto* part : {placement_options, size_options, growth_options, other_options}) {
+    for (OptionSpec& spec : part()) table.push_back(std::move(spec));
+  }
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OptionSpec>& OptionSet::table() {
+  static const auto* const kTable = new std::vector<OptionSpec>(make_table());  // for readers at process end, too
+  return *kTable;
+}
+
+}  // namespace cistern::base
