@@ -1,0 +1,55 @@
+// PoolCore: the state behind a Pool, for the parts of the pool that work on it (serving, rescue steps, trim, snapshot).
+//
+// Two locks. `mutex` guards all bookkeeping and is never held across a driver call. `miss_mutex` makes misses, trims and
+// everything else that moves pages take turns; it is held across driver calls, and never taken while holding `mutex`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/fragmentation.hpp"
+#include "device/device.hpp"
+#include "device/page_pool.hpp"
+#include "pool/arena.hpp"
+#include "pool/ledger.hpp"
+#include "pool/name_table.hpp"
+#include "pool/options.hpp"
+#include "pool/rescue.hpp"
+#include "pool/text_table.hpp"
+
+namespace cistern::pool {
+
+struct PoolCore {
+  // Fixed after creation.
+  std::shared_ptr<device::Device> device;
+  std::shared_ptr<device::PagePool> pages;  // null: this pool maps no pages
+  device::AccountId account = 0;
+  PoolOptions options;
+  std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
+
+  std::mutex miss_mutex;
+  mutable std::mutex mutex;
+
+  // Guarded by `mutex`.
+  std::vector<std::unique_ptr<Arena>> arenas;  // in the order of their making; holes are searched in that order
+  TextTable tags;
+  NameTable names;
+  core::ExposureWindow recent_sizes;
+  Ledger counts;  // counters and peaks; the sums are filled in by ledger()
+  std::uint64_t requested_bytes = 0;
+
+  // --- All with `mutex` held ---
+  std::uint64_t reserved_bytes() const noexcept;
+  std::uint64_t allocated_bytes() const noexcept;
+  Arena* arena_of(device::Address address) const noexcept;
+  void add_arena(std::unique_ptr<Arena> arena);
+  std::unique_ptr<Arena> remove_arena(const Arena* arena);
+  void note_peaks() noexcept;
+  Ledger ledger() const noexcept;
+  // Share of recent request sizes that all free memory could hold but no hole can.
+  double exposure() const noexcept;
+};
+
+}  // namespace cistern::pool

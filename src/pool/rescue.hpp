@@ -1,0 +1,59 @@
+// The rescue list: what a pool tries, in which order, when no hole holds a request.
+//
+// A step either makes room or says why it could not; after every step that changed something the search is repeated.
+// The order is the list's own, whoever brings a step (rooms above the pool add theirs), so the life of a miss can be
+// read off this one enumeration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace cistern::pool {
+
+struct PoolCore;
+
+// Steps run by ascending number. Gaps are for steps that later features bring.
+enum class RescueOrder : std::uint16_t {
+  remote_frees = 100,    // take in blocks that other threads have freed
+  retire_events = 200,   // pending blocks whose work is complete become ready
+  same_stream = 300,     // the same stream's pending memory
+  insert_wait = 400,     // another stream's pending memory behind a wait on the device
+  flush_caches = 500,    // magazines
+  stitch_first = 600,    // stitch, under on_miss = stitch_first
+  grow = 700,            // more memory from the device
+  stitch = 800,          // stitch, under on_miss = grow_first
+  release_arenas = 900,  // wholly free driver arenas go back, then growth again
+  wait_oldest = 1000,    // wait for work to complete
+  relocate = 1100,       // copy movable blocks
+  other_pools = 1200,    // ask the device's other pools to trim
+  pressure = 1300,       // pressure callbacks
+};
+
+// The request that missed, rounded as it would be served.
+struct Need {
+  std::uint64_t bytes = 0;
+  std::uint64_t alignment = 0;
+};
+
+struct RescueResult {
+  bool changed = false;   // search again
+  bool limited = false;   // the pool's own limit stood in the way
+  base::Status failure;   // why nothing (more) was done; ok when the step had nothing to do
+};
+
+class RescueStep {
+ public:
+  virtual ~RescueStep() = default;
+  virtual std::string_view name() const noexcept = 0;
+  virtual RescueOrder order() const noexcept = 0;
+  // `lock` holds the pool's lock on entry and on return; driver calls are made with it dropped. Only one miss runs at a
+  // time, so nobody else grows, trims or moves pages meanwhile; allocations that find a hole, and frees, go on.
+  virtual RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) = 0;
+};
+
+}  // namespace cistern::pool
