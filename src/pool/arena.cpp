@@ -22,8 +22,7 @@ std::string_view arena_kind_name(ArenaKind kind) noexcept {
 }
 
 base::Result<std::unique_ptr<Arena>> Arena::create_expandable(device::Device& device, core::FitPolicy policy,
-                                                              std::uint64_t page_bytes,
-                                                              std::uint64_t range_bytes,
+                                                              std::uint64_t page_bytes, std::uint64_t range_bytes,
                                                               std::uint64_t least_bytes) {
   std::unique_ptr<Arena> arena(new Arena(device, ArenaKind::expandable));
   arena->page_bytes_ = page_bytes;

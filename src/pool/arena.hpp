@@ -1,9 +1,9 @@
 // Arena: one contiguous range of device addresses that a pool divides, with the bookkeeping of its blocks.
 //
-// Three kinds: expandable (addresses reserved once, pages mapped where they are needed), driver (one driver allocation),
-// direct (a driver allocation for a single oversize request). Offsets of the suballocator begin at an address that is a
-// multiple of kMaxAlignment, so that an aligned offset is an aligned address whatever base the driver returned; the
-// offsets below the base are a guard block that stays `moving` for ever and is nobody's.
+// Three kinds: expandable (addresses reserved once, pages mapped where they are needed), driver (one driver
+// allocation), direct (a driver allocation for a single oversize request). Offsets of the suballocator begin at an
+// address that is a multiple of kMaxAlignment, so that an aligned offset is an aligned address whatever base the driver
+// returned; the offsets below the base are a guard block that stays `moving` for ever and is nobody's.
 //
 // Thread-safety: the pool's lock for everything but the page calls; those touch only ranges that the caller has made
 // moving, and run without the lock because they call the driver.
@@ -29,8 +29,7 @@ class Arena {
  public:
   // Reserves `range_bytes` of addresses; if the device refuses, half as many, down to `least_bytes`.
   static base::Result<std::unique_ptr<Arena>> create_expandable(device::Device& device, core::FitPolicy policy,
-                                                                std::uint64_t page_bytes,
-                                                                std::uint64_t range_bytes,
+                                                                std::uint64_t page_bytes, std::uint64_t range_bytes,
                                                                 std::uint64_t least_bytes);
   // One driver allocation of `bytes` (a multiple of 512).
   static base::Result<std::unique_ptr<Arena>> create_driver(device::Device& device, core::FitPolicy policy,

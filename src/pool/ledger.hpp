@@ -1,7 +1,7 @@
 // Ledger: where every byte of a pool is, as sums. Flat, versioned, no pointers: it can be copied, compared and shared.
 //
-// reserved = allocated + cached + awaiting_free + free + moving; allocated >= requested. peak_* are highest values since
-// creation (or the last reset). All in bytes unless the name says otherwise.
+// reserved = allocated + cached + awaiting_free + free + moving; allocated >= requested. peak_* are highest values
+// since creation (or the last reset). All in bytes unless the name says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Ledger {
   std::uint64_t live_blocks = 0;
   std::uint64_t free_blocks = 0;
 
-  std::uint64_t allocations = 0;         // served since creation
+  std::uint64_t allocations = 0;  // served since creation
   std::uint64_t frees = 0;
   std::uint64_t failed_allocations = 0;  // ended in an error
   std::uint64_t misses = 0;              // needed the rescue list
@@ -38,8 +38,7 @@ struct Ledger {
 
   // 1 - largest hole / all holes; 0 when there are none.
   double fragmentation_rate() const noexcept {
-    return free_bytes == 0 ? 0.0
-                           : 1.0 - static_cast<double>(largest_free_bytes) / static_cast<double>(free_bytes);
+    return free_bytes == 0 ? 0.0 : 1.0 - static_cast<double>(largest_free_bytes) / static_cast<double>(free_bytes);
   }
   // peak reserved over peak live; 0 before the first allocation.
   double overhead() const noexcept {

@@ -19,8 +19,8 @@ class NameTable {
  public:
   bool contains(std::string_view name) const { return ids_.find(std::string(name)) != ids_.end(); }
 
-  // `name` is not in the table.
-  std::uint32_t add(std::string_view name, device::Address address) {
+  // Takes `name`, which is not in the table, before its block exists: find() knows it only once bind() was called.
+  std::uint32_t claim(std::string_view name) {
     std::uint32_t id = 0;
     if (spare_.empty()) {
       entries_.emplace_back();
@@ -29,10 +29,12 @@ class NameTable {
       id = spare_.back();
       spare_.pop_back();
     }
-    entries_[id - 1] = {std::string(name), address};
+    entries_[id - 1] = {std::string(name), 0};
     ids_.emplace(std::string(name), id);
     return id;
   }
+
+  void bind(std::uint32_t id, device::Address address) { entries_[id - 1].address = address; }
 
   void remove(std::uint32_t id) {
     ids_.erase(entries_[id - 1].name);
@@ -40,7 +42,7 @@ class NameTable {
     spare_.push_back(id);
   }
 
-  // 0 when nothing has that name: no device gives out address 0.
+  // 0 when no block has that name: no device gives out address 0.
   device::Address find(std::string_view name) const {
     const auto known = ids_.find(std::string(name));
     return known == ids_.end() ? 0 : entries_[known->second - 1].address;

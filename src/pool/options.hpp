@@ -29,16 +29,16 @@ struct PoolOptions {
   Growth growth = Growth::expandable;  // falls back to arenas, with a log line, where the device has no pages
   bool growth_is_required = false;     // then the fallback is an error instead
   OnMiss on_miss = OnMiss::grow_first;
-  std::uint64_t initial_bytes = 0;     // taken from the device at creation, rounded up to pages
-  std::uint64_t limit_bytes = 0;       // reserved never exceeds it; 0: the device's total
-  std::uint64_t page_bytes = 0;        // 0: by the limit, see choose_page_bytes()
-  std::uint64_t round_bytes = 512;     // requests are rounded up to a multiple; power of two >= 512
-  std::uint64_t growth_bytes = 0;      // least step of growth; 0: one page, or 2 MiB for driver arenas
+  std::uint64_t initial_bytes = 0;  // taken from the device at creation, rounded up to pages
+  std::uint64_t limit_bytes = 0;    // reserved never exceeds it; 0: the device's total
+  std::uint64_t page_bytes = 0;     // 0: by the limit, see choose_page_bytes()
+  std::uint64_t round_bytes = 512;  // requests are rounded up to a multiple; power of two >= 512
+  std::uint64_t growth_bytes = 0;   // least step of growth; 0: one page, or 2 MiB for driver arenas
   std::uint64_t max_growth_bytes = std::uint64_t{1} << 30;  // driver arenas double up to this step
-  std::uint64_t direct_bytes = 0;      // requests of at least this size get their own driver allocation; 0: never
+  std::uint64_t direct_bytes = 0;  // requests of at least this size get their own driver allocation; 0: never
 };
 
-std::string_view policy_name(core::FitPolicy policy) noexcept;   // "best_fit", ...
+std::string_view policy_name(core::FitPolicy policy) noexcept;      // "best_fit", ...
 base::Result<core::FitPolicy> parse_policy(std::string_view text);  // any case
 std::string_view growth_name(Growth growth) noexcept;
 base::Result<Growth> parse_growth(std::string_view text);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "device/page_pool.hpp"
 #include "pool/ledger.hpp"
 #include "pool/options.hpp"
+#include "pool/rescue.hpp"
 #include "pool/snapshot.hpp"
 
 namespace cistern::pool {
@@ -43,10 +45,10 @@ struct AllocationRequest {
 class Pool {
  public:
   // `pages` may be null where growth is `arenas` or the device has no pages; its page size must be the options' (or
-  // the options' is 0, then it is taken from `pages`).
+  // the options' is 0, then it is taken from `pages`). `extra_steps` join the rescue list (see rescue.hpp).
   static base::Result<std::unique_ptr<Pool>> create(std::shared_ptr<device::Device> device,
-                                                    std::shared_ptr<device::PagePool> pages,
-                                                    const PoolOptions& options) noexcept;
+                                                    std::shared_ptr<device::PagePool> pages, const PoolOptions& options,
+                                                    std::vector<std::unique_ptr<RescueStep>> extra_steps = {}) noexcept;
   // Gives everything back to the device. Live blocks are logged as leaks, by tag; use live_allocations() before.
   ~Pool();
   Pool(const Pool&) = delete;

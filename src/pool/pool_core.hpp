@@ -1,9 +1,11 @@
 // PoolCore: the state behind a Pool, for the parts of the pool that work on it (serving, rescue steps, trim, snapshot).
 //
-// Two locks. `mutex` guards all bookkeeping and is never held across a driver call. `miss_mutex` makes misses, trims and
-// everything else that moves pages take turns; it is held across driver calls, and never taken while holding `mutex`.
+// Two locks. `mutex` guards all bookkeeping and is never held across a driver call. `miss_mutex` makes misses, trims
+// and everything else that moves pages take turns; it is held across driver calls, and never taken while holding
+// `mutex`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -37,19 +39,21 @@ struct PoolCore {
   TextTable tags;
   NameTable names;
   core::ExposureWindow recent_sizes;
-  Ledger counts;  // counters and peaks; the sums are filled in by ledger()
-  std::uint64_t requested_bytes = 0;
+  Ledger counts;                // counters and peaks; the sums are filled in by ledger()
+  std::uint64_t reserved = 0;   // bytes of pages and driver allocations
+  std::uint64_t allocated = 0;  // bytes of live blocks
+  std::uint64_t requested = 0;  // of these, what was asked for
 
   // --- All with `mutex` held ---
-  std::uint64_t reserved_bytes() const noexcept;
-  std::uint64_t allocated_bytes() const noexcept;
   Arena* arena_of(device::Address address) const noexcept;
   void add_arena(std::unique_ptr<Arena> arena);
   std::unique_ptr<Arena> remove_arena(const Arena* arena);
-  void note_peaks() noexcept;
+  void note_reserved_peak() noexcept { counts.peak_reserved_bytes = std::max(counts.peak_reserved_bytes, reserved); }
   Ledger ledger() const noexcept;
-  // Share of recent request sizes that all free memory could hold but no hole can.
-  double exposure() const noexcept;
+  AllocationView view_of(const Arena& arena, core::BlockIndex block) const;
+
+ private:
+  std::vector<Arena*> by_address_;  // ascending base
 };
 
 }  // namespace cistern::pool

@@ -41,9 +41,9 @@ struct Need {
 };
 
 struct RescueResult {
-  bool changed = false;   // search again
-  bool limited = false;   // the pool's own limit stood in the way
-  base::Status failure;   // why nothing (more) was done; ok when the step had nothing to do
+  bool changed = false;  // search again
+  bool limited = false;  // the pool's own limit stood in the way
+  base::Status failure;  // why nothing (more) was done; ok when the step had nothing to do
 };
 
 class RescueStep {

@@ -42,9 +42,9 @@ struct ExtentSnapshot {  // neighbouring mapped pages
 struct ArenaSnapshot {
   ArenaKind kind = ArenaKind::expandable;
   device::Address base = 0;
-  std::uint64_t range_bytes = 0;   // addresses
-  std::uint64_t mapped_bytes = 0;  // memory
-  std::uint64_t page_bytes = 0;    // 0 for driver arenas
+  std::uint64_t range_bytes = 0;      // addresses
+  std::uint64_t mapped_bytes = 0;     // memory
+  std::uint64_t page_bytes = 0;       // 0 for driver arenas
   std::vector<BlockSnapshot> blocks;  // ascending, tiling the range
   std::vector<core::BucketView> buckets;
   std::vector<ExtentSnapshot> extents;

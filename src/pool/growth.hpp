@@ -1,0 +1,56 @@
+// Growth: more memory from the device, under the pool's limit.
+//
+// An expandable arena gets exactly the pages that the request lacks (plus the configured step), a pool of driver arenas
+// gets a new arena: twice the largest so far up to a cap, halved down to the request when the device refuses.
+#pragma once
+
+#include "pool/pool_core.hpp"
+#include "pool/rescue.hpp"
+
+namespace cistern::pool {
+
+class GrowStep final : public RescueStep {
+ public:
+  std::string_view name() const noexcept override { return "grow"; }
+  RescueOrder order() const noexcept override { return RescueOrder::grow; }
+  RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) override;
+};
+
+// Returns wholly free driver arenas to the device, all of them, then grows: a request that is larger than any of them
+// must not fail because they stand in its way.
+class ReleaseArenasStep final : public RescueStep {
+ public:
+  std::string_view name() const noexcept override { return "release arenas"; }
+  RescueOrder order() const noexcept override { return RescueOrder::release_arenas; }
+  RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) override;
+};
+
+// Runs `plan` on the pool's arena: marks under the lock, moves pages without it, settles under it, keeps the ledger.
+// Shared by growth and stitching. The miss lock is held.
+base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan,
+                            std::unique_lock<std::mutex>& lock);
+
+// Fills the first `bytes` of a new expandable arena, or makes the first driver arena; steps down by halves, to one
+// page, while the device refuses, and fails only when it refuses that too.
+base::Status fill_at_start(PoolCore& pool, std::uint64_t bytes);
+
+// Returns wholly free driver arenas, largest first, while the pool holds more than `keep_bytes`; the bytes returned.
+// A refusal of the driver keeps the arena and is put in *failure.
+std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std::unique_lock<std::mutex>& lock,
+                                  base::Status* failure);
+
+// One driver arena of `bytes`, made with the lock dropped and added to the pool under it.
+base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind,
+                                      std::unique_lock<std::mutex>& lock);
+
+// A direct arena whose block was freed, already removed from the pool, goes back to the driver. Refused: it joins the
+// pool again as an ordinary arena, and the log says so. No lock held.
+void return_direct_arena(PoolCore& pool, std::unique_ptr<Arena> arena);
+
+// Bytes that the limit still allows.
+std::uint64_t room_under_limit(const PoolCore& pool) noexcept;
+
+// What a request needs of a fresh driver allocation, whose start is only aligned to the device's alignment.
+std::uint64_t driver_bytes_for(const PoolCore& pool, const Need& need) noexcept;
+
+}  // namespace cistern::pool

@@ -1,0 +1,62 @@
+#include "pool/pool_core.hpp"
+
+namespace cistern::pool {
+namespace {
+
+bool starts_above(device::Address address, const Arena* arena) { return address < arena->base(); }
+
+}  // namespace
+
+Arena* PoolCore::arena_of(device::Address address) const noexcept {
+  const auto above = std::upper_bound(by_address_.begin(), by_address_.end(), address, starts_above);
+  if (above == by_address_.begin()) return nullptr;
+  Arena* arena = *(above - 1);
+  return arena->contains(address) ? arena : nullptr;
+}
+
+void PoolCore::add_arena(std::unique_ptr<Arena> arena) {
+  const auto place = std::upper_bound(by_address_.begin(), by_address_.end(), arena->base(), starts_above);
+  by_address_.insert(place, arena.get());
+  arenas.push_back(std::move(arena));
+}
+
+std::unique_ptr<Arena> PoolCore::remove_arena(const Arena* arena) {
+  by_address_.erase(std::find(by_address_.begin(), by_address_.end(), arena));
+  const auto owner = std::find_if(arenas.begin(), arenas.end(), [&](const auto& each) { return each.get() == arena; });
+  std::unique_ptr<Arena> removed = std::move(*owner);
+  arenas.erase(owner);
+  return removed;
+}
+
+Ledger PoolCore::ledger() const noexcept {
+  Ledger ledger = counts;
+  ledger.reserved_bytes = reserved;
+  ledger.allocated_bytes = allocated;
+  ledger.requested_bytes = requested;
+  ledger.limit_bytes = options.limit_bytes;
+  for (const auto& arena : arenas) {
+    const core::SpaceTotals& totals = arena->blocks().totals();
+    ledger.free_bytes += totals.free_ready_bytes;
+    ledger.awaiting_free_bytes += totals.free_pending_bytes;
+    ledger.live_blocks += totals.live_blocks;
+    ledger.free_blocks += totals.free_blocks;
+    ledger.largest_free_bytes = std::max(ledger.largest_free_bytes, arena->blocks().largest_free_bytes());
+  }
+  ledger.moving_bytes = reserved - allocated - ledger.awaiting_free_bytes - ledger.free_bytes;
+  return ledger;
+}
+
+AllocationView PoolCore::view_of(const Arena& arena, core::BlockIndex block) const {
+  const core::BlockView view = arena.blocks().view(block);
+  const core::BlockRecord& record = arena.blocks().record(block);
+  AllocationView out;
+  out.address = arena.address_of(view.range.offset);
+  out.requested_bytes = record.requested_bytes;
+  out.granted_bytes = view.range.bytes;
+  out.tag = tags.text(record.tag);
+  out.name = names.text(record.name);
+  out.flags = record.flags;
+  return out;
+}
+
+}  // namespace cistern::pool

@@ -1,0 +1,209 @@
+#include "pool/serve.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "base/bits.hpp"
+#include "base/log.hpp"
+#include "base/units.hpp"
+#include "pool/growth.hpp"
+#include "pool/inspect.hpp"
+#include "pool/oom_message.hpp"
+
+namespace cistern::pool {
+namespace {
+
+// One request on its way.
+struct Order {
+  const AllocationRequest& request;
+  Need need;
+  std::uint32_t name = 0;  // claimed in the pool's name table; 0: none
+};
+
+base::Status check_request(const PoolCore& pool, const AllocationRequest& request, Need* need) {
+  if (request.bytes == 0) return base::invalid_argument("a request of 0 bytes; ask for at least 1");
+  if (request.alignment != 0 && (!base::is_power_of_two(request.alignment) || request.alignment > kMaxAlignment)) {
+    return base::invalid_argument("alignment " + std::to_string(request.alignment) +
+                                  " is not a power of two of at most " + std::to_string(kMaxAlignment));
+  }
+  if ((request.flags & ~std::uint32_t{kFlagPinned}) != 0) {
+    return base::invalid_argument("unknown allocation flags " + std::to_string(request.flags));
+  }
+  need->alignment = std::max({request.alignment, pool.device->info().alignment_bytes, core::kGranuleBytes});
+  const std::uint64_t rounded = base::round_up(request.bytes, pool.options.round_bytes);
+  // Sizes near 2^64 wrap when rounded; no device has them, so they are out of memory like any other giant.
+  need->bytes = rounded < request.bytes ? request.bytes : rounded;
+  return {};
+}
+
+// Makes the bookkeeping of a block that was just taken from `arena`.
+device::Address record_block(PoolCore& pool, Arena& arena, core::BlockIndex block, const Order& order) {
+  const core::BlockView view = arena.blocks().view(block);
+  const device::Address address = arena.address_of(view.range.offset);
+  core::BlockRecord& record = arena.blocks().record(block);
+  record.requested_bytes = order.request.bytes;
+  record.tag = order.request.tag;
+  record.name = order.name;
+  record.call_stack = 0;
+  ++record.generation;
+  record.flags = order.request.flags;
+  if (order.name != 0) pool.names.bind(order.name, address);
+  pool.allocated += view.range.bytes;
+  pool.requested += order.request.bytes;
+  ++pool.counts.allocations;
+  pool.counts.peak_allocated_bytes = std::max(pool.counts.peak_allocated_bytes, pool.allocated);
+  pool.counts.peak_requested_bytes = std::max(pool.counts.peak_requested_bytes, pool.requested);
+  return address;
+}
+
+// 0: no hole fits.
+device::Address serve_from_hole(PoolCore& pool, const Order& order) {
+  for (const auto& arena : pool.arenas) {
+    if (arena->kind() == ArenaKind::direct) continue;
+    const core::BlockIndex block = arena->blocks().allocate(order.need.bytes, order.need.alignment);
+    if (block != core::kNoBlock) return record_block(pool, *arena, block, order);
+  }
+  return 0;
+}
+
+base::Status name_taken(std::string_view name) {
+  return base::invalid_argument("the name '" + std::string(name) +
+                                "' is taken by a live allocation of this pool; free it first or use another");
+}
+
+// Gathers what the message needs; the lock is dropped for the question to the device.
+base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
+                             std::vector<std::pair<std::string, std::string>> tried,
+                             std::unique_lock<std::mutex>& lock) {
+  OutOfMemoryFacts facts;
+  ++pool.counts.failed_allocations;
+  facts.pool = pool.options.name;
+  facts.device = pool.device->info().kind + ":" + std::to_string(pool.device->info().ordinal);
+  facts.requested_bytes = order.request.bytes;
+  facts.needed_bytes = order.need.bytes;
+  facts.alignment = order.need.alignment;
+  facts.tag = pool.tags.text(order.request.tag);
+  facts.ledger = pool.ledger();
+  facts.exposure = pool.recent_sizes.share_exposed(facts.ledger.free_bytes, facts.ledger.largest_free_bytes);
+  facts.expandable = pool.options.growth == Growth::expandable;
+  facts.limited = limited;
+  facts.holders = holders_by_tag(pool);
+  facts.tried = std::move(tried);
+  lock.unlock();
+  auto memory = pool.device->memory();
+  if (memory.is_ok()) {
+    facts.device_known = true;
+    facts.device_free_bytes = memory.value().free_bytes;
+    facts.device_total_bytes = memory.value().total_bytes;
+  }
+  if (pool.pages) facts.pages_kept_bytes = pool.pages->counts().kept * pool.pages->page_bytes();
+  return base::Status(limited ? base::StatusCode::limit_exceeded : base::StatusCode::out_of_memory,
+                      explain_out_of_memory(facts));
+}
+
+bool wants_direct(const PoolCore& pool, const Need& need) noexcept {
+  return pool.options.direct_bytes != 0 && need.bytes >= pool.options.direct_bytes;
+}
+
+// An oversize request that asks for its own driver allocation; 0 when limit or driver refuse: the arenas serve it then.
+device::Address serve_directly(PoolCore& pool, const Order& order, std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t bytes = driver_bytes_for(pool, order.need);
+  if (bytes > room_under_limit(pool)) return 0;
+  auto made = add_driver_arena(pool, bytes, ArenaKind::direct, lock);
+  if (!made.is_ok()) return 0;
+  ++pool.counts.growths;
+  Arena& arena = *made.value();
+  const core::BlockIndex block = arena.blocks().allocate(order.need.bytes, order.need.alignment);
+  return block == core::kNoBlock ? 0 : record_block(pool, arena, block, order);
+}
+
+base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
+  std::lock_guard<std::mutex> turn(pool.miss_mutex);
+  std::unique_lock<std::mutex> lock(pool.mutex);
+  ++pool.counts.misses;
+  std::vector<std::pair<std::string, std::string>> tried;
+  if (order.need.bytes > pool.options.limit_bytes) return explain_failure(pool, order, true, {}, lock);
+  if (wants_direct(pool, order.need)) {
+    if (const device::Address address = serve_directly(pool, order, lock)) return address;
+  }
+  // Somebody may have grown the pool, or freed, while this thread waited for its turn.
+  if (const device::Address address = serve_from_hole(pool, order)) return address;
+  bool limited = false;
+  for (const auto& step : pool.rescue_steps) {
+    const RescueResult result = step->run(pool, order.need, lock);
+    if (const device::Address address = serve_from_hole(pool, order)) return address;
+    std::string outcome = result.changed ? "not enough" : "nothing to do";
+    if (!result.failure.is_ok()) {
+      outcome = result.failure.text();
+      limited = result.limited;  // the wall met last is the one to tell
+    }
+    tried.emplace_back(step->name(), std::move(outcome));
+  }
+  return explain_failure(pool, order, limited, std::move(tried), lock);
+}
+
+base::Status explain_bad_free(const PoolCore& pool, const Arena& arena, device::Address address) {
+  char hex[32];
+  std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(address));
+  const core::BlockIndex block = arena.blocks().find_containing(arena.offset_of(address));
+  if (arena.blocks().view(block).state == core::BlockState::live) {
+    const AllocationView view = pool.view_of(arena, block);
+    return base::invalid_argument(std::string(hex) + " points " + std::to_string(address - view.address) +
+                                  " bytes into a live block of " + std::to_string(view.granted_bytes) +
+                                  " bytes; free the pointer that allocate returned");
+  }
+  return base::Status(base::StatusCode::double_free, std::string(hex) + " lies in free memory of pool '" +
+                                                         pool.options.name +
+                                                         "': it was freed already, or never returned by allocate");
+}
+
+}  // namespace
+
+base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& request) {
+  Order order{request, {}, 0};
+  base::Status wrong = check_request(pool, request, &order.need);
+  if (!wrong.is_ok()) return wrong;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    if (!request.name.empty()) {
+      if (pool.names.contains(request.name)) return name_taken(request.name);
+      order.name = pool.names.claim(request.name);
+    }
+    pool.recent_sizes.record(order.need.bytes);
+    if (!wants_direct(pool, order.need)) {
+      if (const device::Address address = serve_from_hole(pool, order)) return address;
+    }
+  }
+  auto served = serve_miss(pool, order);
+  if (!served.is_ok() && order.name != 0) {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.names.remove(order.name);
+  }
+  return served;
+}
+
+base::Status give_up(PoolCore& pool, device::Address address) {
+  std::unique_ptr<Arena> direct;
+  {
+    std::lock_guard<std::mutex> lock(pool.mutex);
+    Arena* arena = pool.arena_of(address);
+    if (arena == nullptr) {
+      return base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
+    }
+    const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
+    if (block == core::kNoBlock) return explain_bad_free(pool, *arena, address);
+    const core::BlockRecord& record = arena->blocks().record(block);
+    pool.allocated -= arena->blocks().view(block).range.bytes;
+    pool.requested -= record.requested_bytes;
+    ++pool.counts.frees;
+    if (record.name != 0) pool.names.remove(record.name);
+    arena->blocks().release(block);
+    if (arena->kind() != ArenaKind::direct) return {};
+    direct = pool.remove_arena(arena);
+  }
+  return_direct_arena(pool, std::move(direct));
+  return {};
+}
+
+}  // namespace cistern::pool

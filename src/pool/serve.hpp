@@ -1,0 +1,15 @@
+// Serving: from a checked request to a block, by a hole if there is one and by the rescue list if not.
+#pragma once
+
+#include "pool/pool.hpp"
+#include "pool/pool_core.hpp"
+
+namespace cistern::pool {
+
+// The whole life of one allocation. Takes the pool's locks as it needs them.
+base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& request);
+
+// The end of one: see Pool::free.
+base::Status give_up(PoolCore& pool, device::Address address);
+
+}  // namespace cistern::pool

@@ -1,0 +1,43 @@
+#include "pool/trim.hpp"
+
+#include "base/bits.hpp"
+#include "pool/growth.hpp"
+#include "pool/page_transfer.hpp"
+
+namespace cistern::pool {
+namespace {
+
+// Unmaps wholly free pages, highest first, so that the arena shrinks towards its beginning.
+std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t excess_bytes,
+                                std::unique_lock<std::mutex>& lock, base::Status* failure) {
+  core::RepairPlan plan;  // donors without a target: their pages end up in the PagePool
+  plan.donors = arena.blocks().wholly_free_pages(base::round_up(excess_bytes, arena.page_bytes()));
+  if (plan.donors.empty()) return 0;
+  const std::uint64_t before = pool.reserved;
+  base::Status status = transfer_pages(pool, arena, plan, lock);
+  if (!status.is_ok()) *failure = std::move(status);
+  return before - pool.reserved;
+}
+
+}  // namespace
+
+base::Result<std::uint64_t> trim(PoolCore& pool, std::uint64_t keep_bytes) {
+  std::lock_guard<std::mutex> turn(pool.miss_mutex);
+  std::unique_lock<std::mutex> lock(pool.mutex);
+  base::Status failure;
+  std::uint64_t returned = release_free_arenas(pool, keep_bytes, lock, &failure);
+  for (std::size_t i = 0; i < pool.arenas.size() && pool.reserved > keep_bytes; ++i) {
+    if (pool.arenas[i]->kind() != ArenaKind::expandable) continue;
+    returned += vacate_free_pages(pool, *pool.arenas[i], pool.reserved - keep_bytes, lock, &failure);
+  }
+  if (returned > 0) ++pool.counts.trims;
+  lock.unlock();
+  if (pool.pages) {
+    base::Status destroyed = pool.pages->trim(0);
+    if (!destroyed.is_ok() && failure.is_ok()) failure = std::move(destroyed);
+  }
+  if (returned == 0 && !failure.is_ok()) return failure;
+  return returned;
+}
+
+}  // namespace cistern::pool
