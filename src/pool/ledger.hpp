@@ -35,6 +35,8 @@ struct Ledger {
   std::uint64_t misses = 0;              // needed the rescue list
   std::uint64_t growths = 0;             // times memory was taken from the device
   std::uint64_t trims = 0;               // times memory was given back
+  std::uint64_t stitches = 0;            // times holes' pages were put together for a request
+  std::uint64_t stitched_pages = 0;      // pages that moved in these
 
   // 1 - largest hole / all holes; 0 when there are none.
   double fragmentation_rate() const noexcept {
