@@ -2,10 +2,10 @@
 //
 // A device gives memory in two ways: whole driver allocations (malloc/free), and pages: physical units that are created
 // once and mapped into reserved address ranges wherever they are needed. Everything may fail; a failure leaves the
-// device as it was and keeps the driver's native code. Implementations: host, simulated, counting; cuda and ascend later
-// through the same contract, so its rules are the strictest of theirs: one map call maps one whole page, offset 0; access
-// is set by its own call, batched over a range; unmap does not synchronise: the caller sees to it that work on the page
-// is complete.
+// device as it was and keeps the driver's native code. Implementations: host, simulated, counting; cuda and ascend
+// later through the same contract, so its rules are the strictest of theirs: one map call maps one whole page, offset
+// 0; access is set by its own call, batched over a range; unmap does not synchronise: the caller sees to it that work
+// on the page is complete.
 //
 // Thread-safety: all calls from any thread at once. Cost: a driver call is 1 us to 2 ms; no lock of a pool may be held.
 #pragma once
@@ -48,7 +48,7 @@ struct DeviceInfo {
 };
 
 struct MemoryInfo {
-  std::uint64_t free_bytes = 0;   // of the whole device, whoever uses the rest
+  std::uint64_t free_bytes = 0;  // of the whole device, whoever uses the rest
   std::uint64_t total_bytes = 0;
 };
 

@@ -17,8 +17,8 @@ namespace cistern::device {
 
 struct PagePoolCounts {
   std::uint64_t page_bytes = 0;
-  std::uint64_t taken = 0;  // pages out with accounts
-  std::uint64_t kept = 0;   // pages here, unmapped
+  std::uint64_t taken = 0;      // pages out with accounts
+  std::uint64_t kept = 0;       // pages here, unmapped
   std::uint64_t created = 0;    // since the start
   std::uint64_t destroyed = 0;  // since the start
 };
