@@ -9,6 +9,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # g++ 12 sees overlapping copies in std::string's operator+ where there are none (GCC bug 105651).
   target_compile_options(cistern_flags INTERFACE -Wno-restrict)
 endif()
+if(CISTERN_BUILD_FUZZERS)
+  # Coverage feedback from the rooms, not only from the fuzzer's own file.
+  target_compile_options(cistern_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(CISTERN_SANITIZE)
   target_compile_options(cistern_flags INTERFACE -fsanitize=${CISTERN_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -28,6 +32,10 @@ function(cistern_room room)
   target_link_libraries(cistern_${room} PUBLIC cistern_flags ${ARG_USES})
 endfunction()
 
+# What `./dev test` builds of the tsan and fuzz trees, where the rest is of no use.
+add_custom_target(tsan_tests)
+add_custom_target(fuzzers)
+
 # cistern_test(<name> [ROOMS <rooms>...] [LIBS <targets>...] [LABELS <labels>...] SOURCES <files>...): a GoogleTest
 # program, one ctest entry.
 function(cistern_test name)
@@ -41,4 +49,33 @@ function(cistern_test name)
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   endif()
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(tsan_tests ${name})
+  endif()
+endfunction()
+
+# cistern_fuzzer(<name> [ROOMS <rooms>...] [RUNS <number>] [MAX_LEN <bytes>] [CORPUS <folder>] SOURCES <files>...): a
+# libFuzzer program where CISTERN_BUILD_FUZZERS is on, and a ctest entry (label fuzz) that gives it RUNS inputs from a
+# fixed seed after those of the corpus, so that the same inputs are tried each time. Fuzz for longer by hand:
+# build/fuzz/bin/<name> <a folder of your own>.
+function(cistern_fuzzer name)
+  cmake_parse_arguments(ARG "" "RUNS;MAX_LEN;CORPUS" "ROOMS;SOURCES" ${ARGN})
+  if(NOT CISTERN_BUILD_FUZZERS)
+    return()
+  endif()
+  if(NOT ARG_RUNS)
+    set(ARG_RUNS 20000)
+  endif()
+  if(NOT ARG_MAX_LEN)
+    set(ARG_MAX_LEN 4096)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_ROOMS PREPEND cistern_)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_ROOMS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} -runs=${ARG_RUNS} -max_len=${ARG_MAX_LEN} -seed=1 ${ARG_CORPUS})
+  set_tests_properties(${name} PROPERTIES LABELS fuzz)
+  add_dependencies(fuzzers ${name})
 endfunction()

@@ -19,7 +19,7 @@ constexpr std::string_view kPrefix = "CISTERN_";
 constexpr std::string_view kEnvironment = "environment";
 
 Status bad_value(const OptionSpec& spec, std::string_view name, std::string_view value, std::string_view why) {
-  std::string text = std::string(name) + " is " + quoted(value);
+  std::string text = std::string(name) + " is " + in_quotes(value);
   if (!why.empty()) text += ", " + std::string(why);
   return invalid_argument(text + "; valid: " + std::string(spec.range));
 }
@@ -105,7 +105,7 @@ Status unknown_name(std::string_view name) {
   std::vector<std::string_view> names;
   for (const OptionSpec& spec : OptionSet::table()) names.push_back(spec.name);
   const std::string_view meant = closest(name, names);
-  std::string text = "there is no option " + quoted(name);
+  std::string text = "there is no option " + in_quotes(name);
   if (!meant.empty()) text += "; did you mean " + std::string(meant) + "?";
   return invalid_argument(text + (meant.empty() ? "; " : " ") + "`cistern options` lists all");
 }
@@ -197,7 +197,7 @@ Result<OptionSet> OptionSet::from_environment(const char* const* environment) {
       if (!first_name.empty() && set.value_text(spec.name) != read.value()) {
         return invalid_argument("environment: " + std::string(first_name) + " and " + std::string(name) +
                                 " are one option but have different values, " +
-                                quoted(find_variable(environment, first_name)) + " and " + quoted(value) +
+                                in_quotes(find_variable(environment, first_name)) + " and " + in_quotes(value) +
                                 "; unset one; valid: " + std::string(spec.range));
       }
       if (!first_name.empty()) continue;

@@ -13,7 +13,7 @@ template <typename T>
 class [[nodiscard]] Result {
  public:
   // Implicit on purpose: `return value;` and `return status;` both read well.
-  Result(T value) noexcept : value_(std::move(value)) {}
+  Result(T initial) noexcept : value_(std::move(initial)) {}
   Result(Status failure) noexcept : status_(std::move(failure)) {
     assert(!status_.is_ok() && "a Result without a value needs a failure");
   }

@@ -48,7 +48,7 @@ std::string to_upper(std::string_view text) {
   return upper;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "'";
   for (const char byte : text.substr(0, kQuotedBytes)) {

@@ -15,7 +15,7 @@ std::string to_upper(std::string_view text);
 
 // 'text' in single quotes, fit for one line of a terminal: bytes that are no printable ASCII appear as \xNN, and what
 // is longer than 80 bytes is cut and ends in "...".
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // The candidate nearest to `text` by insertions, deletions, replacements and swaps of neighbours, case ignored; the
 // first one among equals. Empty when none is near enough to be a slip of the fingers (more than a third of its length).

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kUnitLetters = "KMGTPE";
 
 Status bad_bytes(std::string_view text, std::string_view why) {
-  return invalid_argument(quoted(text) + " is not a number of bytes: " + std::string(why) +
+  return invalid_argument(in_quotes(text) + " is not a number of bytes: " + std::string(why) +
                           "; write for example 8589934592, 8GiB, 512M or 1.5g (units are powers of 1024)");
 }
 
@@ -51,16 +51,16 @@ std::uint64_t fraction_of(std::string_view digits, std::uint64_t unit) noexcept 
 
 // Three significant digits where that needs decimals, whole numbers above; no trailing zeros.
 std::string three_digits(double value) {
-  int decimals = 0;
+  const bool is_huge = value >= 1e15;  // more digits than anyone reads
+  int decimals = is_huge ? 2 : 0;
   if (value < 99.95) decimals = 1;
   if (value < 9.995) decimals = 2;
   if (value < 0.9995) decimals = 3;
   std::array<char, 64> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
-  if (end.ec != std::errc()) return "?";
+  const auto format = is_huge ? std::chars_format::scientific : std::chars_format::fixed;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format, decimals);
   std::string text(buffer.data(), end.ptr);
-  if (decimals > 0) {
+  if (decimals > 0 && !is_huge) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
   }
@@ -83,7 +83,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   }
   const std::string_view unit_text = trim(rest);
   const std::optional<std::uint64_t> unit = unit_bytes(unit_text);
-  if (!unit) return bad_bytes(text, quoted(unit_text) + " is no unit (K, M, G, T, P, E or KiB, MiB, ...)");
+  if (!unit) return bad_bytes(text, in_quotes(unit_text) + " is no unit (K, M, G, T, P, E or KiB, MiB, ...)");
   if (*unit == 1 && !fraction_digits.empty()) return bad_bytes(text, "a byte has no fractions");
 
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
