@@ -181,7 +181,10 @@ Status HostDevice::close_source(Address from, Address to, std::uint64_t bytes) n
 Status HostDevice::protect(Address base, std::uint64_t bytes, Access access) noexcept {
   guard_.add(kMappingsOfCut);
   const int failed = system_.protect(base, bytes, access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE);
-  return failed == 0 ? Status() : kernel_refused("to set access of " + range_text(base, bytes), failed);
+  if (failed == 0) return {};
+  // The kernel may have done a part. What was accessible must stay so; more access than before does no harm.
+  (void)system_.protect(base, bytes, PROT_READ | PROT_WRITE);
+  return kernel_refused("to set access of " + range_text(base, bytes), failed);
 }
 
 }  // namespace cistern::device

@@ -17,6 +17,7 @@ struct PagePool::Impl {
   std::uint64_t take_kept(AccountId account, std::uint64_t count, std::vector<PageHandle>* pages) {
     std::lock_guard lock(mutex);
     const std::uint64_t taking = std::min<std::uint64_t>(count, kept.size());
+    if (taking == 0) return 0;
     const auto first = kept.end() - static_cast<std::ptrdiff_t>(taking);
     pages->insert(pages->end(), first, kept.end());
     kept.erase(first, kept.end());

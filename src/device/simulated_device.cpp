@@ -53,6 +53,8 @@ DeviceInfo describe(const SimulatedConfig& config) {
   return info;
 }
 
+int protection_of(Access access) noexcept { return access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE; }
+
 Status kernel_refused(std::string what, int error) {
   return Status(error == ENOMEM ? StatusCode::out_of_memory : StatusCode::device_error,
                 "the kernel refused " + std::move(what) + " (" + std::strerror(error) + ")",
@@ -138,29 +140,35 @@ void SimulatedDevice::elapse(std::uint64_t nanoseconds) noexcept {
 }
 
 // --- Two views of the file ---------------------------------------------------------------------
+// In strict mode the device's view stays what it is from the start: addresses that trap.
 
-// Part of the file appears at a device address and at its alias.
-Status SimulatedDevice::show(Address at, std::uint64_t bytes, std::uint64_t place, bool accessible) noexcept {
-  if (!config_.backed) return {};
-  if (Status status = guard_.admit(kMappingsOfCuts); !status.is_ok()) return status;
-  const int protection = accessible ? PROT_READ | PROT_WRITE : PROT_NONE;
+int SimulatedDevice::map_views(Address at, std::uint64_t bytes, std::uint64_t place, int protection) noexcept {
   Address alias = at + window_.bytes;
   int failed = system_.map(&alias, bytes, protection, MAP_SHARED | MAP_FIXED, window_.file, place);
-  // In strict mode the device's view stays what it is: addresses that trap.
-  if (failed == 0 && !config_.strict) {
-    failed = system_.map(&at, bytes, protection, MAP_SHARED | MAP_FIXED, window_.file, place);
-    if (failed != 0) (void)system_.seal(at + window_.bytes, bytes);
-  }
+  if (failed != 0 || config_.strict) return failed;
+  failed = system_.map(&at, bytes, protection, MAP_SHARED | MAP_FIXED, window_.file, place);
+  if (failed != 0) (void)system_.seal(alias, bytes);
+  return failed;
+}
+
+// Part of the file appears at a device address and at its alias.
+Status SimulatedDevice::show(Address at, std::uint64_t bytes, std::uint64_t place, Access access) noexcept {
+  if (!config_.backed) return {};
+  if (Status status = guard_.admit(kMappingsOfCuts); !status.is_ok()) return status;
+  const int failed = map_views(at, bytes, place, protection_of(access));
   return failed == 0 ? Status() : kernel_refused("to map " + in_bytes(bytes) + " at " + hex(at), failed);
 }
 
-Status SimulatedDevice::hide(Address at, std::uint64_t bytes) noexcept {
+// And disappears again; where the kernel refuses, both views are as they were.
+Status SimulatedDevice::hide(Address at, std::uint64_t bytes, std::uint64_t place, Access access) noexcept {
   if (!config_.backed) return {};
   guard_.note_release();
   guard_.add(kMappingsOfCuts);
-  // Where only the second call is refused, the memory is still in the alias and the call can be repeated.
-  int failed = config_.strict ? 0 : system_.seal(at, bytes);
-  if (failed == 0) failed = system_.seal(at + window_.bytes, bytes);
+  int failed = system_.seal(at + window_.bytes, bytes);
+  if (failed == 0 && !config_.strict) {
+    failed = system_.seal(at, bytes);
+    if (failed != 0) (void)map_views(at, bytes, place, protection_of(access));
+  }
   return failed == 0 ? Status() : kernel_refused("to unmap " + range_text(at, bytes), failed);
 }
 
@@ -168,6 +176,12 @@ Status SimulatedDevice::drop_contents(std::uint64_t place, std::uint64_t bytes) 
   if (!config_.backed) return {};
   const int failed = system_.punch(window_.file, place, bytes);
   return failed == 0 ? Status() : kernel_refused("to take back " + in_bytes(bytes), failed);
+}
+
+Result<std::uint64_t> SimulatedDevice::take_place(std::uint64_t bytes, std::uint64_t alignment) noexcept {
+  if (auto place = places_.allocate(bytes, alignment)) return *place;
+  return base::internal_error("the simulated device's file of " + in_bytes(kFileBytes) + " has no part of " +
+                              in_bytes(bytes) + " left");
 }
 
 // --- Hooks -------------------------------------------------------------------------------------
@@ -182,23 +196,32 @@ Result<Address> SimulatedDevice::take_addresses(std::uint64_t bytes, std::uint64
 
 Result<Address> SimulatedDevice::provide_allocation(AllocationRecord* record) noexcept {
   const std::uint64_t bytes = record->driver_bytes;
+  auto place = take_place(bytes, kSystemPage);
+  if (!place.is_ok()) return place.take_status();
+  record->place = place.value();
   auto address = take_addresses(bytes, bytes >= kHugePage ? kHugePage : config_.rounding.small_bytes);
-  if (!address.is_ok()) return address;
-  record->place = places_.allocate(bytes, kSystemPage).value_or(0);  // far larger than any capacity
-  if (Status status = show(address.value(), bytes, record->place, true); !status.is_ok()) {
+  if (address.is_ok()) {
+    Status status = show(address.value(), bytes, record->place, Access::read_write);
+    if (status.is_ok()) {
+      record->cookie = draws_.next_pair_ns(record->bytes >= config_.rounding.huge_from_bytes);
+      return address;
+    }
     addresses_.free(address.value(), bytes);
-    places_.free(record->place, bytes);
-    return status;
+    address = std::move(status);
   }
-  record->cookie = draws_.next_pair_ns(record->bytes >= config_.rounding.huge_from_bytes);
+  places_.free(record->place, bytes);
   return address;
 }
 
 Status SimulatedDevice::withdraw_allocation(Address address, const AllocationRecord& record) noexcept {
-  if (Status status = hide(address, record.driver_bytes); !status.is_ok()) return status;
-  if (Status status = drop_contents(record.place, record.driver_bytes); !status.is_ok()) return status;
-  addresses_.free(address, record.driver_bytes);
-  places_.free(record.place, record.driver_bytes);
+  const std::uint64_t bytes = record.driver_bytes;
+  if (Status status = hide(address, bytes, record.place, Access::read_write); !status.is_ok()) return status;
+  if (Status status = drop_contents(record.place, bytes); !status.is_ok()) {
+    (void)map_views(address, bytes, record.place, protection_of(Access::read_write));
+    return status;
+  }
+  addresses_.free(address, bytes);
+  places_.free(record.place, bytes);
   return {};
 }
 
@@ -212,7 +235,9 @@ Status SimulatedDevice::withdraw_range(Address base, std::uint64_t bytes) noexce
 }
 
 Status SimulatedDevice::provide_page(PageRecord* page) noexcept {
-  page->place = places_.allocate(page->bytes, page->bytes).value_or(0);
+  auto place = take_place(page->bytes, page->bytes);
+  if (!place.is_ok()) return place.take_status();
+  page->place = place.value();
   return {};
 }
 
@@ -223,25 +248,30 @@ Status SimulatedDevice::withdraw_page(PageRecord* page) noexcept {
 }
 
 Status SimulatedDevice::attach(Address at, PageRecord* page) noexcept {
-  return show(at, page->bytes, page->place, false);
+  return show(at, page->bytes, page->place, Access::none);
 }
 
-Status SimulatedDevice::detach(Address at, PageRecord* page) noexcept { return hide(at, page->bytes); }
+Status SimulatedDevice::detach(Address at, PageRecord* page) noexcept {
+  return hide(at, page->bytes, page->place, page->access);
+}
 
 Status SimulatedDevice::shift(Address from, Address to, PageRecord* page) noexcept {
-  if (Status status = show(to, page->bytes, page->place, false); !status.is_ok()) return status;
-  Status status = hide(from, page->bytes);
-  if (!status.is_ok()) (void)hide(to, page->bytes);
+  if (Status status = attach(to, page); !status.is_ok()) return status;
+  Status status = detach(from, page);
+  if (!status.is_ok()) (void)hide(to, page->bytes, page->place, Access::none);
   return status;
 }
 
 Status SimulatedDevice::protect(Address base, std::uint64_t bytes, Access access) noexcept {
   if (!config_.backed) return {};
   guard_.add(kMappingsOfCuts);
-  const int protection = access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE;
-  int failed = system_.protect(base + window_.bytes, bytes, protection);
-  if (failed == 0 && !config_.strict) failed = system_.protect(base, bytes, protection);
-  return failed == 0 ? Status() : kernel_refused("to set access of " + range_text(base, bytes), failed);
+  const int protection = protection_of(access);
+  int failed = config_.strict ? 0 : system_.protect(base, bytes, protection);
+  if (failed == 0) failed = system_.protect(base + window_.bytes, bytes, protection);
+  if (failed == 0) return {};
+  // Refused, so what was accessible must stay so; more access than before does no harm.
+  if (!config_.strict) (void)system_.protect(base, bytes, PROT_READ | PROT_WRITE);
+  return kernel_refused("to set access of " + range_text(base, bytes), failed);
 }
 
 }  // namespace cistern::device

@@ -20,14 +20,11 @@
 #include "device/host_system.hpp"
 #include "device/latency_model.hpp"
 #include "device/map_count_guard.hpp"
+#include "device/native_codes.hpp"
 #include "device/number_window.hpp"
 #include "device/tracked_device.hpp"
 
 namespace cistern::device {
-
-// AscendCL's numbers: ACL_ERROR_RT_MEMORY_ALLOCATION, and ACL_ERROR_RT_DRV_INTERNAL_ERROR for scripted driver faults.
-inline constexpr std::int64_t kAclErrorMemoryAllocation = 207001;
-inline constexpr std::int64_t kAclErrorDriverInternal = 507899;
 
 struct SimulatedConfig {
   std::uint32_t ordinal = 0;
@@ -77,8 +74,10 @@ class SimulatedDevice final : public TrackedDevice {
   static base::Result<Window> open_window(const SimulatedConfig& config, HostSystem& system) noexcept;
   SimulatedDevice(const SimulatedConfig& config, HostSystem& system, Window window);
   base::Result<Address> take_addresses(std::uint64_t bytes, std::uint64_t alignment) noexcept;
-  base::Status show(Address at, std::uint64_t bytes, std::uint64_t place, bool accessible) noexcept;
-  base::Status hide(Address at, std::uint64_t bytes) noexcept;
+  base::Result<std::uint64_t> take_place(std::uint64_t bytes, std::uint64_t alignment) noexcept;
+  int map_views(Address at, std::uint64_t bytes, std::uint64_t place, int protection) noexcept;
+  base::Status show(Address at, std::uint64_t bytes, std::uint64_t place, Access access) noexcept;
+  base::Status hide(Address at, std::uint64_t bytes, std::uint64_t place, Access access) noexcept;
   base::Status drop_contents(std::uint64_t place, std::uint64_t bytes) noexcept;
 
   HostSystem& system_;
