@@ -95,7 +95,7 @@ Result<std::string> read_choice(const OptionSpec& spec, std::string_view name, s
   const std::string upper = to_upper(trim(value));
   const std::vector<std::string_view> choices = split(spec.range, '|');
   for (const std::string_view choice : choices) {
-    if (upper == choice) return std::string(choice);
+    if (upper == to_upper(choice)) return std::string(choice);
   }
   const std::string_view meant = closest(upper, choices);
   return bad_value(spec, name, value, meant.empty() ? "" : "did you mean " + std::string(meant) + "?");

@@ -63,7 +63,7 @@ class OptionSet {
   std::uint64_t bytes(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;
-  std::string text(std::string_view name) const;  // choice (upper case as in the range) and text
+  std::string text(std::string_view name) const;  // choice (as the range spells it) and text
 
  private:
   struct Setting {

@@ -106,6 +106,17 @@ std::string format_bytes(std::uint64_t bytes) {
   return three_digits(value) + " " + kUnitLetters[power - 1] + "iB";
 }
 
+std::string format_bytes_exactly(std::uint64_t bytes) {
+  std::size_t power = 0;
+  while (bytes != 0 && bytes % kKiB == 0) {
+    bytes /= kKiB;
+    ++power;
+  }
+  std::string text = std::to_string(bytes);
+  if (power > 0) text += std::string(1, kUnitLetters[power - 1]) + "iB";
+  return text;
+}
+
 std::string format_nanoseconds(double nanoseconds) {
   static constexpr std::array<std::string_view, 4> kUnits = {"ns", "us", "ms", "s"};
   if (!std::isfinite(nanoseconds)) return "? ns";

@@ -21,6 +21,9 @@ Result<std::uint64_t> parse_bytes(std::string_view text);
 // Three significant digits with a binary unit: "512 B", "1.46 MiB", "13.7 GiB".
 std::string format_bytes(std::uint64_t bytes);
 
+// In the largest unit that needs no fraction: "1GiB", "1536MiB", "513". Reads back as the same number.
+std::string format_bytes_exactly(std::uint64_t bytes);
+
 // Three significant digits: "840 ns", "12.6 us", "1.25 ms", "3.4 s".
 std::string format_nanoseconds(double nanoseconds);
 

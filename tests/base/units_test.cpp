@@ -87,6 +87,14 @@ TEST(FormatBytes, NeverWrites1024OfAUnit) {
   EXPECT_EQ(format_bytes(kGiB - 1), "1 GiB");
 }
 
+TEST(FormatBytesExactly, UsesTheLargestWholeUnit) {
+  EXPECT_EQ(format_bytes_exactly(0), "0");
+  EXPECT_EQ(format_bytes_exactly(513), "513");
+  EXPECT_EQ(format_bytes_exactly(kGiB), "1GiB");
+  EXPECT_EQ(format_bytes_exactly(kGiB + kGiB / 2), "1536MiB");
+  EXPECT_EQ(format_bytes_exactly(std::uint64_t{1} << 63), "8EiB");
+}
+
 TEST(FormatNanoseconds, WritesThreeDigits) {
   EXPECT_EQ(format_nanoseconds(0), "0 ns");
   EXPECT_EQ(format_nanoseconds(0.25), "0.25 ns");
@@ -112,6 +120,11 @@ RC_GTEST_PROP(ParseBytes, WholeUnitsReadBack, ()) {
   const auto count = *rc::gen::inRange<std::uint64_t>(0, (kMax >> (10 * (power + 1))));
   const std::string unit(1, "KMGTPE"[power]);
   RC_ASSERT(parse_bytes(std::to_string(count) + unit).value() == count << (10 * (power + 1)));
+}
+
+RC_GTEST_PROP(FormatBytesExactly, ReadsBack, ()) {
+  const auto bytes = *rc::gen::inRange<std::uint64_t>(0, kMax) << *rc::gen::inRange(0, 64);
+  RC_ASSERT(parse_bytes(format_bytes_exactly(bytes)).value() == bytes);
 }
 
 RC_GTEST_PROP(FormatBytes, ReadsBackWithinHalfAPercent, ()) {

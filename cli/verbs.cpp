@@ -1,0 +1,12 @@
+// The list of verbs: an explicit one, so that what the tool can do is read in one place.
+#include "cli/verbs.hpp"
+
+namespace cistern::cli {
+
+std::vector<std::unique_ptr<Verb>> all_verbs() {
+  std::vector<std::unique_ptr<Verb>> verbs;
+  verbs.push_back(make_options_verb());
+  return verbs;
+}
+
+}  // namespace cistern::cli

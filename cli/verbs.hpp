@@ -1,0 +1,15 @@
+// The verbs there are, in the order in which help lists them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cli/verb.hpp"
+
+namespace cistern::cli {
+
+std::unique_ptr<Verb> make_options_verb();
+
+std::vector<std::unique_ptr<Verb>> all_verbs();
+
+}  // namespace cistern::cli
