@@ -17,6 +17,12 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "core/address_table.hpp"
+#include "core/block_table.hpp"
+#include "core/bucket_index.hpp"
+#include "core/fit_policy.hpp"
+#include "core/hole_tree.hpp"
+#include "core/pinned_ranges.hpp"
 #include "core/types.hpp"
 
 namespace cistern::core {
@@ -25,7 +31,8 @@ struct SuballocatorConfig {
   std::uint64_t range_bytes = 0;  // > 0, multiple of page_bytes, at most 2 TiB - 512 B
   std::uint64_t page_bytes = 0;   // power of two >= 512; unit of fill, vacate and plan_repair
   FitPolicy policy = FitPolicy::best_fit;
-  bool starts_filled = false;  // the whole range is free at first (driver and adopted arenas); else vacant
+  bool starts_filled = false;    // the whole range is free at first (driver and adopted arenas); else vacant
+  std::uint64_t max_blocks = 0;  // 0: as many as the range can need, at most 2^26
 };
 
 // Sums over the blocks, in bytes, and counts. live + free_ready + free_pending + vacant + moving = range.
@@ -77,8 +84,7 @@ class Suballocator {
   // A live block of `bytes` rounded up to 512 B whose offset is a multiple of `alignment` (a power of two; below 512
   // it is 512), from the ready holes or, with slot != 0, from that slot's pending holes only. kNoBlock: no hole fits
   // (also for bytes == 0 or a bad alignment).
-  BlockIndex allocate(std::uint64_t bytes, std::uint64_t alignment,
-                      ReadinessSlot slot = kReadySlot) noexcept;
+  BlockIndex allocate(std::uint64_t bytes, std::uint64_t alignment, ReadinessSlot slot = kReadySlot) noexcept;
   // Live -> free with `readiness`; merges with free neighbours of the same slot (the later batch wins).
   // False: `block` is not live, nothing changed.
   bool release(BlockIndex block, Readiness readiness = {}) noexcept;
@@ -93,7 +99,9 @@ class Suballocator {
   // The same in two steps, for callers that drop the lock in between: the range (within one vacant or one ready free
   // block; a free part need not be page-aligned) becomes a moving block that nobody else touches; kNoBlock: refused.
   // settle() ends it as free or vacant (vacant: page-aligned only); with head_bytes set, only its first head_bytes
-  // (then the rest stays moving, under the index that is returned; kNoBlock when nothing is left).
+  // (then the rest stays moving). It returns what is still moving: the rest, kNoBlock when nothing is left, and
+  // `moving` itself, unchanged, where it refuses: head_bytes 0 or no multiple of 512, vacant and not page-aligned or
+  // pinned, or another state than these two.
   BlockIndex begin_move(Range range) noexcept;
   BlockIndex settle(BlockIndex moving, BlockState to, std::uint64_t head_bytes = ~std::uint64_t{0}) noexcept;
 
@@ -104,7 +112,7 @@ class Suballocator {
   // Whole pages inside ready free blocks outside pinned ranges, highest offset first, at most max_bytes in all.
   std::vector<Range> wholly_free_pages(std::uint64_t max_bytes = ~std::uint64_t{0}) const noexcept;
   // Registered memory (RDMA, IPC): pages of such a range are never vacated. Ranges may overlap; each pin needs its
-  // unpin. False: out of range, or no such pin.
+  // unpin. False: out of range, part of it is moving now (its pages may be leaving), or no such pin.
   bool pin_range(Range range) noexcept;
   bool unpin_range(Range range) noexcept;
 
@@ -122,7 +130,7 @@ class Suballocator {
   BlockIndex next_block(BlockIndex block) const noexcept;
 
   const SuballocatorConfig& config() const noexcept;
-  const SpaceTotals& totals() const noexcept;       // kept up to date, free of charge
+  const SpaceTotals& totals() const noexcept;         // kept up to date, free of charge
   std::uint64_t largest_free_bytes() const noexcept;  // largest ready hole; walks one bucket
   // Would `bytes` fit in a ready hole right now? Constant time in nearly all cases.
   bool fits(std::uint64_t bytes) const noexcept;
@@ -135,9 +143,56 @@ class Suballocator {
   std::string validate() const;
 
  private:
-  struct Impl;
-  explicit Suballocator(std::unique_ptr<Impl> impl) noexcept;
-  std::unique_ptr<Impl> impl_;
+  struct Parts;  // the tables, made by create() and moved in
+  Suballocator(const SuballocatorConfig& config, Parts&& parts) noexcept;
+
+  bool is(BlockIndex block, BlockState state) const noexcept {
+    return blocks_.knows(block) && blocks_[block].state == state;
+  }
+  std::uint64_t page_granules() const noexcept { return config_.page_bytes >> kGranuleShift; }
+  BlockIndex find_hole(const FitRequest& request, ReadinessSlot slot) noexcept;
+
+  // Waiting lists: free blocks in their slot's buckets (and tree), vacant blocks in one list. Live
+  // and moving blocks are in none. Block counts follow the lists.
+  void enlist(BlockIndex block) noexcept;
+  void delist(BlockIndex block) noexcept;
+  void update_listing(BlockIndex block) noexcept;  // after offset or length have changed
+
+  // Splits `block` so that [offset, offset + length), in granules, becomes a block of its own, in
+  // no list, whose state the caller sets; the rest stays what it was. Takes at most two nodes.
+  BlockIndex cut(BlockIndex block, std::uint32_t offset, std::uint32_t length) noexcept;
+  // Gives a block that is in no list the state free or vacant and merges it with equal neighbours.
+  template <BlockState kState>
+  BlockIndex join(BlockIndex block, Readiness readiness) noexcept;
+  std::uint64_t& bytes_in(BlockState state, ReadinessSlot slot) noexcept {
+    if (state == BlockState::live) return totals_.live_bytes;
+    if (state == BlockState::vacant) return totals_.vacant_bytes;
+    if (state == BlockState::moving) return totals_.moving_bytes;
+    return slot == kReadySlot ? totals_.free_ready_bytes : totals_.free_pending_bytes;
+  }
+
+  // The block that contains all of `range`, or kNoBlock; `page_aligned` as the range must be.
+  BlockIndex block_around(Range range, bool page_aligned) const noexcept;
+  bool change_pages(Range pages, BlockState from, BlockState to) noexcept;
+  bool may_become(Range range, BlockState to) const noexcept;
+
+  std::string validate_tiling() const;
+  std::string validate_block(BlockIndex block, SpaceTotals* sums) const;
+  std::string validate_lists() const;
+  std::string validate_holes(ReadinessSlot slot, std::uint64_t* listed) const;
+  std::string validate_totals(const SpaceTotals& sums) const;
+
+  // Room kept in the block table for page operations: a full table must not stop a repair.
+  static constexpr std::uint64_t kNodesForPages = 64;
+
+  BlockTable blocks_;
+  AddressTable addresses_;
+  base::LazyTable<BucketIndex> holes_;  // one index a readiness slot; slots never used cost nothing
+  HoleTree tree_;                       // under FIRST_FIT only
+  BlockIndex first_vacant_ = kNoBlock;  // list of the vacant blocks
+  SpaceTotals totals_;
+  SuballocatorConfig config_;
+  PinnedRanges pins_;
 };
 
 }  // namespace cistern::core

@@ -1,0 +1,27 @@
+#include "core/fragmentation.hpp"
+
+#include <algorithm>
+
+namespace cistern::core {
+
+double fragmentation_rate(const Suballocator& arena) noexcept {
+  const std::uint64_t total = arena.totals().free_ready_bytes;
+  if (total == 0) return 0.0;
+  return 1.0 - static_cast<double>(arena.largest_free_bytes()) / static_cast<double>(total);
+}
+
+double ExposureWindow::exposure(const Suballocator& arena) const noexcept {
+  return exposure(arena.largest_free_bytes(), arena.totals().free_ready_bytes);
+}
+
+double ExposureWindow::exposure(std::uint64_t largest_free_bytes, std::uint64_t total_free_bytes) const noexcept {
+  const std::uint64_t count = std::min<std::uint64_t>(recorded_, kSizes);
+  if (count == 0) return 0.0;
+  // Holes are whole granules, so a size is above the largest exactly if its rounded size is.
+  const auto exposed =
+      std::count_if(sizes_.begin(), sizes_.begin() + static_cast<std::ptrdiff_t>(count),
+                    [&](std::uint64_t bytes) { return bytes > largest_free_bytes && bytes <= total_free_bytes; });
+  return static_cast<double>(exposed) / static_cast<double>(count);
+}
+
+}  // namespace cistern::core

@@ -1,0 +1,91 @@
+// The Suballocator's readers: everything that looks and changes nothing.
+#include <algorithm>
+
+#include "base/bits.hpp"
+#include "core/repair.hpp"
+#include "core/suballocator.hpp"
+
+namespace cistern::core {
+namespace {
+
+Range bytes_of(const BlockNode& node) noexcept {
+  return {std::uint64_t{node.offset} << kGranuleShift, std::uint64_t{node.length} << kGranuleShift};
+}
+
+}  // namespace
+
+BlockIndex Suballocator::find_live(std::uint64_t offset) const noexcept {
+  if (offset >= config_.range_bytes || !base::is_aligned(offset, kGranuleBytes)) return kNoBlock;
+  return addresses_.live_at(offset >> kGranuleShift);
+}
+
+BlockIndex Suballocator::find_containing(std::uint64_t offset) const noexcept {
+  if (offset >= config_.range_bytes) return kNoBlock;
+  return addresses_.containing(blocks_, offset >> kGranuleShift);
+}
+
+BlockView Suballocator::view(BlockIndex block) const noexcept {
+  if (block == kNoBlock || !blocks_.knows(block)) return {};
+  const BlockNode& node = blocks_[block];
+  if (node.state == BlockState::unused) return {};
+  BlockView view{block, bytes_of(node), node.state, {}};
+  if (node.state == BlockState::free) view.readiness = {node.slot, node.batch};
+  return view;
+}
+
+BlockRecord& Suballocator::record(BlockIndex block) noexcept { return blocks_.record(block); }
+const BlockRecord& Suballocator::record(BlockIndex block) const noexcept { return blocks_.record(block); }
+
+BlockIndex Suballocator::first_block() const noexcept { return blocks_[kNoBlock].next; }
+BlockIndex Suballocator::next_block(BlockIndex block) const noexcept { return blocks_[block].next; }
+
+const SuballocatorConfig& Suballocator::config() const noexcept { return config_; }
+const SpaceTotals& Suballocator::totals() const noexcept { return totals_; }
+
+std::uint64_t Suballocator::largest_free_bytes() const noexcept {
+  const BucketIndex& holes = holes_[kReadySlot];
+  const Bucket bucket = holes.last_non_empty();
+  if (bucket == BucketIndex::kNoBucket) return 0;
+  std::uint64_t longest = 0;
+  for (BlockIndex hole = holes.head(bucket); hole != kNoBlock; hole = blocks_[hole].next_free) {
+    longest = std::max<std::uint64_t>(longest, blocks_[hole].length);
+  }
+  return longest << kGranuleShift;
+}
+
+bool Suballocator::fits(std::uint64_t bytes) const noexcept {
+  if (bytes - 1 >= config_.range_bytes) return false;
+  const FitRequest request{static_cast<std::uint32_t>((bytes + kGranuleBytes - 1) >> kGranuleShift), 1};
+  return find_best_fit(blocks_, holes_[kReadySlot], request) != kNoBlock;
+}
+
+std::vector<BucketView> Suballocator::buckets() const noexcept {
+  std::vector<BucketView> views;
+  const BucketIndex& holes = holes_[kReadySlot];
+  for (Bucket bucket = holes.first_non_empty(); bucket != BucketIndex::kNoBucket;
+       bucket = holes.next_non_empty(bucket)) {
+    BucketView view{std::uint64_t{BucketIndex::min_length(bucket)} << kGranuleShift, 0, 0};
+    for (BlockIndex hole = holes.head(bucket); hole != kNoBlock; hole = blocks_[hole].next_free) {
+      ++view.blocks;
+      view.bytes += bytes_of(blocks_[hole]).bytes;
+    }
+    views.push_back(view);
+  }
+  return views;
+}
+
+bool Suballocator::plan_repair(std::uint64_t bytes, std::uint64_t alignment, const RepairLimits& limits,
+                               RepairPlan* plan) const noexcept {
+  if (bytes - 1 >= config_.range_bytes || !base::is_power_of_two(alignment)) return false;
+  const FitRequest request{static_cast<std::uint32_t>((bytes + kGranuleBytes - 1) >> kGranuleShift),
+                           alignment <= kGranuleBytes ? 1 : alignment >> kGranuleShift};
+  const RepairPlanner planner(blocks_, holes_[kReadySlot], first_vacant_, pins_, page_granules());
+  return planner.plan(request, limits, plan);
+}
+
+std::vector<Range> Suballocator::wholly_free_pages(std::uint64_t max_bytes) const noexcept {
+  const RepairPlanner planner(blocks_, holes_[kReadySlot], first_vacant_, pins_, page_granules());
+  return planner.wholly_free_pages(max_bytes);
+}
+
+}  // namespace cistern::core
