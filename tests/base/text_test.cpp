@@ -1,4 +1,4 @@
-// Quoting, guessing and measuring text.
+// Text for people and in terminals: quoting it, guessing what was meant, reading and measuring UTF-8.
 #include "base/text.hpp"
 
 #include <gtest/gtest.h>
