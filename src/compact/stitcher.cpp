@@ -13,7 +13,8 @@ pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need,
   const std::uint64_t room_pages = pool::room_under_limit(pool) / arena.page_bytes();
   if (!arena.blocks().plan_repair(need.bytes, need.alignment, {room_pages, true}, &plan)) {
     result.limited = true;
-    result.failure = base::Status(base::StatusCode::limit_exceeded, "the free pages and the limit's rest do not suffice");
+    result.failure =
+        base::Status(base::StatusCode::limit_exceeded, "the free pages and the limit's rest do not suffice");
     return result;
   }
   if (plan.donor_pages == 0) return result;  // that is growth
