@@ -106,7 +106,20 @@ base::Status Arena::give_back(std::vector<device::PageHandle>* pages) {
 
 bool Arena::is_wholly_free() const noexcept {
   const core::SpaceTotals& totals = blocks_->totals();
-  return totals.live_blocks == 0 && totals.free_pending_bytes == 0 && totals.moving_bytes == first_offset();
+  return registrations_ == 0 && totals.live_blocks == 0 && totals.free_pending_bytes == 0 &&
+         totals.moving_bytes == first_offset();
+}
+
+bool Arena::register_range(core::Range range) noexcept {
+  if (!blocks_->pin_range(range)) return false;
+  ++registrations_;
+  return true;
+}
+
+bool Arena::unregister_range(core::Range range) noexcept {
+  if (!blocks_->unpin_range(range)) return false;
+  --registrations_;
+  return true;
 }
 
 base::Status Arena::map_page(std::uint64_t offset, device::PageHandle page) noexcept {

@@ -59,8 +59,11 @@ class Arena {
   device::Address address_of(std::uint64_t offset) const noexcept { return origin_ + offset; }
   core::Suballocator& blocks() noexcept { return *blocks_; }
   const core::Suballocator& blocks() const noexcept { return *blocks_; }
-  // No live block, nothing pending, nothing under way: the whole arena may go back to the driver.
+  // No live block, nothing pending, under way or registered: the whole arena may go back to the driver.
   bool is_wholly_free() const noexcept;
+  // Registered memory is known to others by its pages. False: not a range, or not a registration, of this arena.
+  bool register_range(core::Range range) noexcept;
+  bool unregister_range(core::Range range) noexcept;
 
   // --- Pages: offsets are page-aligned and lie in moving blocks ---------------------------------------------------
   device::PageHandle page_at(std::uint64_t offset) const noexcept {
@@ -87,6 +90,7 @@ class Arena {
   std::uint64_t page_bytes_ = 0;
   unsigned page_shift_ = 0;
   std::uint64_t mapped_bytes_ = 0;
+  std::uint64_t registrations_ = 0;
   std::unique_ptr<core::Suballocator> blocks_;
   // By page number. Atomic because a snapshot may look at a range whose pages are under way.
   base::LazyTable<std::atomic<device::PageHandle>> page_of_;

@@ -94,11 +94,6 @@ RescueResult grow_by_arena(PoolCore& pool, const Need& need, std::unique_lock<st
   }
 }
 
-RescueResult grow(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) {
-  if (pool.options.growth == Growth::expandable) return grow_expandable(pool, *pool.arenas.front(), need, lock);
-  return grow_by_arena(pool, need, lock);
-}
-
 }  // namespace
 
 std::uint64_t room_under_limit(const PoolCore& pool) noexcept {
@@ -136,15 +131,14 @@ base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, Arena
 }
 
 RescueResult GrowStep::run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) {
-  return grow(pool, need, lock);
+  if (pool.options.growth == Growth::expandable) return grow_expandable(pool, *pool.arenas.front(), need, lock);
+  return grow_by_arena(pool, need, lock);
 }
 
-RescueResult ReleaseArenasStep::run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) {
+RescueResult ReleaseArenasStep::run(PoolCore& pool, const Need&, std::unique_lock<std::mutex>& lock) {
   RescueResult result;
-  if (release_free_arenas(pool, 0, lock, &result.failure) == 0) return result;
-  RescueResult grown = grow(pool, need, lock);
-  grown.changed = true;  // whatever growth did, memory came free
-  return grown;
+  result.changed = release_free_arenas(pool, 0, lock, &result.failure) > 0;
+  return result;
 }
 
 std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std::unique_lock<std::mutex>& lock,

@@ -16,8 +16,8 @@ class GrowStep final : public RescueStep {
   RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) override;
 };
 
-// Returns wholly free driver arenas to the device, all of them, then grows: a request that is larger than any of them
-// must not fail because they stand in its way.
+// Returns wholly free driver arenas to the device before growth: none of them could hold the request, so keeping them
+// would let the pool grow by every new size for ever, and under a limit they would stand in the request's way.
 class ReleaseArenasStep final : public RescueStep {
  public:
   std::string_view name() const noexcept override { return "release arenas"; }

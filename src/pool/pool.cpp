@@ -138,7 +138,7 @@ Pool::~Pool() {
     }
   }
   if (!core.pages) return;
-  core.pages->give(core.account, pages);
+  if (!pages.empty()) core.pages->give(core.account, pages);
   const base::Status trimmed = core.pages->trim(kept_before);
   if (!trimmed.is_ok()) base::log(base::LogLevel::warning, "pool", trimmed.to_string());
 }
@@ -188,7 +188,7 @@ TagId Pool::intern_tag(std::string_view tag) noexcept {
 base::Status Pool::register_range(device::Address address, std::uint64_t bytes) noexcept {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   Arena* arena = impl_->arena_of(address);
-  if (arena != nullptr && arena->blocks().pin_range({arena->offset_of(address), bytes})) return {};
+  if (arena != nullptr && arena->register_range({arena->offset_of(address), bytes})) return {};
   return base::invalid_argument("the range at " + std::to_string(address) + " of " + std::to_string(bytes) +
                                 " bytes is not within one arena of pool '" + impl_->options.name + "'");
 }
@@ -196,7 +196,7 @@ base::Status Pool::register_range(device::Address address, std::uint64_t bytes) 
 base::Status Pool::unregister_range(device::Address address, std::uint64_t bytes) noexcept {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   Arena* arena = impl_->arena_of(address);
-  if (arena != nullptr && arena->blocks().unpin_range({arena->offset_of(address), bytes})) return {};
+  if (arena != nullptr && arena->unregister_range({arena->offset_of(address), bytes})) return {};
   return base::not_found("no registered range of " + std::to_string(bytes) + " bytes begins at " +
                          std::to_string(address));
 }

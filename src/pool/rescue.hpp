@@ -24,10 +24,10 @@ enum class RescueOrder : std::uint16_t {
   same_stream = 300,     // the same stream's pending memory
   insert_wait = 400,     // another stream's pending memory behind a wait on the device
   flush_caches = 500,    // magazines
+  release_arenas = 550,  // wholly free driver arenas, too small for this request, go back
   stitch_first = 600,    // stitch, under on_miss = stitch_first
   grow = 700,            // more memory from the device
   stitch = 800,          // stitch, under on_miss = grow_first
-  release_arenas = 900,  // wholly free driver arenas go back, then growth again
   wait_oldest = 1000,    // wait for work to complete
   relocate = 1100,       // copy movable blocks
   other_pools = 1200,    // ask the device's other pools to trim

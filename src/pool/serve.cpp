@@ -85,7 +85,7 @@ base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
   facts.alignment = order.need.alignment;
   facts.tag = pool.tags.text(order.request.tag);
   facts.ledger = pool.ledger();
-  facts.exposure = pool.recent_sizes.share_exposed(facts.ledger.free_bytes, facts.ledger.largest_free_bytes);
+  facts.exposure = pool.recent_sizes.exposure(facts.ledger.largest_free_bytes, facts.ledger.free_bytes);
   facts.expandable = pool.options.growth == Growth::expandable;
   facts.limited = limited;
   facts.holders = holders_by_tag(pool);
