@@ -1,0 +1,433 @@
+// cistern.hpp: the C++17 interface of Cistern, header-only over cistern.h.
+//
+// Devices, pools and buffers as objects that own what they stand for. Every operation that can fail exists twice:
+// try_x() returns a Status or a Result<T> and never throws a failure of Cistern; x() returns the value itself and
+// throws Error. Where exceptions are off (-fno-exceptions) only the try_ functions exist. Nothing else than the C
+// interface is called, so the standard library and the string ABI of the program need not be those of libcistern.so.
+//
+// Thread-safety: as in cistern.h for operations; an object itself (moving, assigning, destroying it) belongs to one
+// thread at a time, like a std::unique_ptr. A Buffer may outlive its Pool and a Pool its Device: it then fails, or does
+// nothing, and never touches memory that is gone. A moved-from object is as a default-constructed one: it owns nothing,
+// and its operations fail with CISTERN_INVALID_ARGUMENT.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "cistern/cistern.h"
+#include "cistern/outcome.hpp"
+
+namespace cistern {
+
+using Address = cistern_address_t;
+
+// ---- Devices
+// ---------------------------------------------------------------------------------------------------------
+
+struct DeviceOptions {
+  std::string kind = "host";
+  std::uint32_t ordinal = 0;
+  std::uint64_t capacity_bytes = 0;
+  std::uint32_t flags = 0;  // CISTERN_DEVICE_*
+};
+
+struct DeviceMemory {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t free_bytes = 0;
+};
+
+class Device {
+ public:
+  Device() noexcept = default;
+  Device(Device&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Device& operator=(Device&& other) noexcept {
+    if (this != &other) {
+      close();
+      handle_ = std::exchange(other.handle_, nullptr);
+    }
+    return *this;
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device() { close(); }
+
+  static Result<Device> try_open(const DeviceOptions& options = {}) {
+    cistern_device_options_t given{};
+    given.struct_size = sizeof given;
+    given.kind = options.kind.c_str();
+    given.ordinal = options.ordinal;
+    given.capacity_bytes = options.capacity_bytes;
+    given.flags = options.flags;
+    Device device;
+    Status status = Status::of(cistern_device_open(&given, &device.handle_));
+    if (!status.ok()) return status;
+    return device;
+  }
+
+  Result<DeviceMemory> try_memory() const {
+    cistern_memory_info_t info{};
+    info.struct_size = sizeof info;
+    Status status = Status::of(cistern_device_memory(handle_, &info));
+    if (!status.ok()) return status;
+    return DeviceMemory{info.total_bytes, info.free_bytes};
+  }
+
+  // Pools of the device go on.
+  void close() noexcept { static_cast<void>(cistern_device_close(std::exchange(handle_, nullptr))); }
+  cistern_device_t* handle() const noexcept { return handle_; }
+
+#if CISTERN_HAS_EXCEPTIONS
+  static Device open(const DeviceOptions& options = {}) { return try_open(options).value(); }
+  DeviceMemory memory() const { return try_memory().value(); }
+#endif
+
+ private:
+  cistern_device_t* handle_ = nullptr;
+};
+
+// ---- Buffers
+// ---------------------------------------------------------------------------------------------------------
+
+// A block that goes back to its pool with this object. Addresses are of the device.
+class Buffer {
+ public:
+  Buffer() noexcept = default;
+  Buffer(Buffer&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)),
+        address_(std::exchange(other.address_, 0)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    if (this != &other) {
+      reset();
+      pool_ = std::exchange(other.pool_, nullptr);
+      address_ = std::exchange(other.address_, 0);
+      bytes_ = std::exchange(other.bytes_, 0);
+    }
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { reset(); }
+
+  explicit operator bool() const noexcept { return address_ != 0; }
+  Address get() const noexcept { return address_; }
+  std::uint64_t size() const noexcept { return bytes_; }  // as asked for
+
+  // The block is the caller's from now on, to be freed with Pool::free().
+  Address release() noexcept {
+    pool_ = nullptr;
+    bytes_ = 0;
+    return std::exchange(address_, 0);
+  }
+  // Frees the block now. The destructor ignores a failure (the pool is gone, somebody else has freed the block); who
+  // wants to know calls this.
+  Status try_free() {
+    cistern_pool_t* pool = pool_;
+    const Address address = release();
+    return address == 0 ? Status() : Status::of(cistern_free(pool, address));
+  }
+  void reset() noexcept {
+    cistern_pool_t* pool = pool_;
+    const Address address = release();
+    if (address != 0) static_cast<void>(cistern_free(pool, address));
+  }
+
+  // The same memory for the host to follow.
+  Result<void*> try_host_pointer() const {
+    void* pointer = nullptr;
+    Status status = Status::of(cistern_host_pointer(pool_, address_, bytes_, &pointer));
+    if (!status.ok()) return status;
+    return pointer;
+  }
+  Status try_write(const void* from, std::uint64_t bytes, std::uint64_t offset = 0) {
+    return Status::of(cistern_copy_to_device(pool_, address_ + offset, from, bytes));
+  }
+  Status try_read(void* to, std::uint64_t bytes, std::uint64_t offset = 0) const {
+    return Status::of(cistern_copy_from_device(pool_, to, address_ + offset, bytes));
+  }
+  Status try_fill(std::uint8_t value) { return Status::of(cistern_fill(pool_, address_, value, bytes_)); }
+
+#if CISTERN_HAS_EXCEPTIONS
+  void free() { throw_unless_ok(try_free()); }
+  void* host_pointer() const { return try_host_pointer().value(); }
+  void write(const void* from, std::uint64_t bytes, std::uint64_t offset = 0) {
+    throw_unless_ok(try_write(from, bytes, offset));
+  }
+  void read(void* to, std::uint64_t bytes, std::uint64_t offset = 0) const {
+    throw_unless_ok(try_read(to, bytes, offset));
+  }
+  void fill(std::uint8_t value) { throw_unless_ok(try_fill(value)); }
+#endif
+
+ private:
+  friend class Pool;
+  Buffer(cistern_pool_t* pool, Address address, std::uint64_t bytes) noexcept
+      : pool_(pool), address_(address), bytes_(bytes) {}
+
+  cistern_pool_t* pool_ = nullptr;
+  Address address_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+// ---- Pools
+// -----------------------------------------------------------------------------------------------------------
+
+enum class Policy : std::uint32_t {
+  by_default = CISTERN_POLICY_DEFAULT,
+  best_fit = CISTERN_POLICY_BEST_FIT,
+  first_fit = CISTERN_POLICY_FIRST_FIT,
+  exact_best_fit = CISTERN_POLICY_EXACT_BEST_FIT,
+};
+enum class Growth : std::uint32_t {
+  by_default = CISTERN_GROWTH_DEFAULT,
+  expandable = CISTERN_GROWTH_EXPANDABLE,
+  arenas = CISTERN_GROWTH_ARENAS,
+};
+enum class OnMiss : std::uint32_t {
+  by_default = CISTERN_ON_MISS_DEFAULT,
+  grow_first = CISTERN_ON_MISS_GROW_FIRST,
+  stitch_first = CISTERN_ON_MISS_STITCH_FIRST,
+};
+enum class Lifetime : std::uint32_t {
+  transient = CISTERN_LIFETIME_TRANSIENT,
+  persistent = CISTERN_LIFETIME_PERSISTENT,
+  weights = CISTERN_LIFETIME_WEIGHTS,
+};
+
+// See cistern_pool_options; 0 is each field's default.
+struct PoolOptions {
+  std::string name = "pool";
+  Policy policy = Policy::by_default;
+  Growth growth = Growth::by_default;
+  OnMiss on_miss = OnMiss::by_default;
+  std::uint64_t initial_bytes = 0;
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t page_bytes = 0;
+  std::uint64_t round_bytes = 0;
+  std::uint64_t growth_bytes = 0;
+  std::uint64_t max_growth_bytes = 0;
+  std::uint64_t direct_bytes = 0;
+
+  // Defaults, and what the CISTERN_* variables set.
+  static Result<PoolOptions> try_from_environment() {
+    cistern_pool_options_t from{};
+    from.struct_size = sizeof from;
+    Status status = Status::of(cistern_pool_options_from_environment(&from));
+    if (!status.ok()) return status;
+    PoolOptions options;
+    options.policy = static_cast<Policy>(from.policy);
+    options.growth = static_cast<Growth>(from.growth);
+    options.on_miss = static_cast<OnMiss>(from.on_miss);
+    options.initial_bytes = from.initial_bytes;
+    options.limit_bytes = from.limit_bytes;
+    options.page_bytes = from.page_bytes;
+    options.round_bytes = from.round_bytes;
+    options.growth_bytes = from.growth_bytes;
+    options.max_growth_bytes = from.max_growth_bytes;
+    options.direct_bytes = from.direct_bytes;
+    return options;
+  }
+#if CISTERN_HAS_EXCEPTIONS
+  static PoolOptions from_environment() { return try_from_environment().value(); }
+#endif
+};
+
+// What to allocate: Allocation(4096).tag("weights").name("conv1"). Texts are not copied: they must live until the call.
+class Allocation {
+ public:
+  explicit Allocation(std::uint64_t bytes) noexcept {
+    given_.struct_size = sizeof given_;
+    given_.bytes = bytes;
+  }
+  Allocation& alignment(std::uint64_t bytes) noexcept {
+    given_.alignment = bytes;
+    return *this;
+  }
+  Allocation& tag(const char* text) noexcept {
+    given_.tag = text;
+    return *this;
+  }
+  Allocation& name(const char* text) noexcept {
+    given_.name = text;
+    return *this;
+  }
+  Allocation& lifetime(Lifetime lifetime) noexcept {
+    given_.lifetime = static_cast<std::uint32_t>(lifetime);
+    return *this;
+  }
+  Allocation& pinned() noexcept {
+    given_.flags |= CISTERN_ALLOCATION_PINNED;
+    return *this;
+  }
+  const cistern_allocation_t& given() const noexcept { return given_; }
+
+ private:
+  cistern_allocation_t given_{};
+};
+
+struct BlockInfo {
+  Address address = 0;
+  std::uint64_t requested_bytes = 0;
+  std::uint64_t granted_bytes = 0;
+  std::uint32_t flags = 0;
+  std::string tag;
+  std::string name;
+};
+
+struct Ledger : cistern_ledger_t {
+  // 1 - largest hole / all holes; 0 when there are none.
+  double fragmentation_rate() const noexcept {
+    return free_bytes == 0 ? 0.0 : 1.0 - static_cast<double>(largest_free_bytes) / static_cast<double>(free_bytes);
+  }
+  // Peak reserved over peak requested; 0 before the first allocation.
+  double overhead() const noexcept {
+    return peak_requested_bytes == 0
+               ? 0.0
+               : static_cast<double>(peak_reserved_bytes) / static_cast<double>(peak_requested_bytes);
+  }
+};
+
+class Pool {
+ public:
+  Pool() noexcept = default;
+  Pool(Pool&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Pool& operator=(Pool&& other) noexcept {
+    if (this != &other) {
+      destroy();
+      handle_ = std::exchange(other.handle_, nullptr);
+    }
+    return *this;
+  }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() { destroy(); }
+
+  // With the options of the environment.
+  static Result<Pool> try_create(const Device& device) { return create_from(device, nullptr); }
+  static Result<Pool> try_create(const Device& device, const PoolOptions& options) {
+    cistern_pool_options_t given{};
+    given.struct_size = sizeof given;
+    given.policy = static_cast<std::uint32_t>(options.policy);
+    given.growth = static_cast<std::uint32_t>(options.growth);
+    given.on_miss = static_cast<std::uint32_t>(options.on_miss);
+    given.name = options.name.c_str();
+    given.initial_bytes = options.initial_bytes;
+    given.limit_bytes = options.limit_bytes;
+    given.page_bytes = options.page_bytes;
+    given.round_bytes = options.round_bytes;
+    given.growth_bytes = options.growth_bytes;
+    given.max_growth_bytes = options.max_growth_bytes;
+    given.direct_bytes = options.direct_bytes;
+    return create_from(device, &given);
+  }
+  // Live blocks are gone then; their number is returned.
+  std::uint64_t destroy() noexcept {
+    std::uint64_t live_blocks = 0;
+    static_cast<void>(cistern_pool_destroy(std::exchange(handle_, nullptr), &live_blocks));
+    return live_blocks;
+  }
+  cistern_pool_t* handle() const noexcept { return handle_; }
+
+  Result<Buffer> try_allocate(std::uint64_t bytes) {
+    Address address = 0;
+    Status status = Status::of(cistern_allocate(handle_, bytes, &address));
+    if (!status.ok()) return status;
+    return Buffer(handle_, address, bytes);
+  }
+  Result<Buffer> try_allocate(const Allocation& allocation) {
+    Address address = 0;
+    Status status = Status::of(cistern_allocate_with(handle_, &allocation.given(), &address));
+    if (!status.ok()) return status;
+    return Buffer(handle_, address, allocation.given().bytes);
+  }
+  // For addresses that no Buffer owns any more.
+  Status try_free(Address address) { return Status::of(cistern_free(handle_, address)); }
+  Status try_free_named(const char* name) { return Status::of(cistern_free_named(handle_, name)); }
+
+  Result<BlockInfo> try_find(const char* name) const {
+    return info_of([&](cistern_block_info_t* info) { return cistern_find(handle_, name, info); });
+  }
+  Result<BlockInfo> try_describe(Address address) const {
+    return info_of([&](cistern_block_info_t* info) { return cistern_describe(handle_, address, info); });
+  }
+
+  Status try_register_range(Address address, std::uint64_t bytes) {
+    return Status::of(cistern_register_range(handle_, address, bytes));
+  }
+  Status try_unregister_range(Address address, std::uint64_t bytes) {
+    return Status::of(cistern_unregister_range(handle_, address, bytes));
+  }
+
+  // The bytes given back.
+  Result<std::uint64_t> try_trim(std::uint64_t keep_bytes = 0) {
+    std::uint64_t returned = 0;
+    Status status = Status::of(cistern_trim(handle_, keep_bytes, &returned));
+    if (!status.ok()) return status;
+    return returned;
+  }
+  Result<Ledger> try_ledger() const {
+    Ledger ledger{};
+    ledger.struct_size = sizeof(cistern_ledger_t);
+    Status status = Status::of(cistern_get_ledger(handle_, &ledger));
+    if (!status.ok()) return status;
+    return ledger;
+  }
+  Status try_reset_peaks() { return Status::of(cistern_reset_peaks(handle_)); }
+
+  Result<std::string> try_snapshot_json() const {
+    std::string text;
+    std::size_t needed = 0;
+    Status status = Status::of(cistern_snapshot_json(handle_, nullptr, 0, &needed));
+    while (status.ok()) {
+      text.resize(needed);
+      const std::size_t capacity = needed;
+      status = Status::of(cistern_snapshot_json(handle_, text.data(), capacity, &needed));
+      if (status.ok()) {
+        text.resize(needed - 1);
+        return text;
+      }
+      if (needed > capacity) status = Status();  // the pool has grown meanwhile
+    }
+    return status;
+  }
+
+#if CISTERN_HAS_EXCEPTIONS
+  static Pool create(const Device& device) { return try_create(device).value(); }
+  static Pool create(const Device& device, const PoolOptions& options) { return try_create(device, options).value(); }
+  Buffer allocate(std::uint64_t bytes) { return try_allocate(bytes).value(); }
+  Buffer allocate(const Allocation& allocation) { return try_allocate(allocation).value(); }
+  void free(Address address) { throw_unless_ok(try_free(address)); }
+  void free_named(const char* name) { throw_unless_ok(try_free_named(name)); }
+  BlockInfo find(const char* name) const { return try_find(name).value(); }
+  BlockInfo describe(Address address) const { return try_describe(address).value(); }
+  void register_range(Address address, std::uint64_t bytes) { throw_unless_ok(try_register_range(address, bytes)); }
+  void unregister_range(Address address, std::uint64_t bytes) { throw_unless_ok(try_unregister_range(address, bytes)); }
+  std::uint64_t trim(std::uint64_t keep_bytes = 0) { return try_trim(keep_bytes).value(); }
+  Ledger ledger() const { return try_ledger().value(); }
+  void reset_peaks() { throw_unless_ok(try_reset_peaks()); }
+  std::string snapshot_json() const { return try_snapshot_json().value(); }
+#endif
+
+ private:
+  static Result<Pool> create_from(const Device& device, const cistern_pool_options_t* options) {
+    Pool pool;
+    Status status = Status::of(cistern_pool_create(device.handle(), options, &pool.handle_));
+    if (!status.ok()) return status;
+    return pool;
+  }
+
+  template <typename Ask>
+  static Result<BlockInfo> info_of(const Ask& ask) {
+    cistern_block_info_t info{};
+    info.struct_size = sizeof info;
+    Status status = Status::of(ask(&info));
+    if (!status.ok()) return status;
+    return BlockInfo{info.address, info.requested_bytes, info.granted_bytes, info.flags, info.tag, info.name};
+  }
+
+  cistern_pool_t* handle_ = nullptr;
+};
+
+}  // namespace cistern

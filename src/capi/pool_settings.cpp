@@ -1,0 +1,84 @@
+#include "capi/pool_settings.hpp"
+
+#include <string>
+#include <string_view>
+
+#include "base/options.hpp"
+
+extern char** environ;
+
+namespace cistern::capi {
+namespace {
+
+// The C interface keeps 0 for "default", so each of its numbers is ours plus one.
+template <typename Enum>
+base::Status read_choice(std::uint32_t given, std::uint32_t highest, std::string_view name, Enum* choice) {
+  if (given > highest) {
+    return base::invalid_argument(std::string(name) + " = " + std::to_string(given) + " is not one of 0 to " +
+                                  std::to_string(highest));
+  }
+  if (given != 0) *choice = static_cast<Enum>(given - 1);
+  return {};
+}
+
+template <typename Enum>
+constexpr bool is_next(std::uint32_t c_number, Enum choice) {
+  return c_number == static_cast<std::uint32_t>(choice) + 1;
+}
+static_assert(is_next(CISTERN_POLICY_BEST_FIT, core::FitPolicy::best_fit));
+static_assert(is_next(CISTERN_POLICY_FIRST_FIT, core::FitPolicy::first_fit));
+static_assert(is_next(CISTERN_POLICY_EXACT_BEST_FIT, core::FitPolicy::exact_best_fit));
+static_assert(is_next(CISTERN_GROWTH_EXPANDABLE, pool::Growth::expandable));
+static_assert(is_next(CISTERN_GROWTH_ARENAS, pool::Growth::arenas));
+static_assert(is_next(CISTERN_ON_MISS_GROW_FIRST, pool::OnMiss::grow_first));
+static_assert(is_next(CISTERN_ON_MISS_STITCH_FIRST, pool::OnMiss::stitch_first));
+
+}  // namespace
+
+base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t& given) {
+  pool::PoolOptions options;
+  base::Status wrong = read_choice(given.policy, CISTERN_POLICY_EXACT_BEST_FIT, "policy", &options.policy);
+  if (wrong.is_ok()) wrong = read_choice(given.growth, CISTERN_GROWTH_ARENAS, "growth", &options.growth);
+  if (wrong.is_ok()) wrong = read_choice(given.on_miss, CISTERN_ON_MISS_STITCH_FIRST, "on_miss", &options.on_miss);
+  if (!wrong.is_ok()) return wrong;
+  options.growth_is_required = given.growth == CISTERN_GROWTH_EXPANDABLE;
+  if (given.name != nullptr) options.name = given.name;
+  options.initial_bytes = given.initial_bytes;
+  options.limit_bytes = given.limit_bytes;
+  options.page_bytes = given.page_bytes;
+  if (given.round_bytes != 0) options.round_bytes = given.round_bytes;
+  options.growth_bytes = given.growth_bytes;
+  if (given.max_growth_bytes != 0) options.max_growth_bytes = given.max_growth_bytes;
+  options.direct_bytes = given.direct_bytes;
+  return options;
+}
+
+base::Result<pool::PoolOptions> pool_options_from_environment() {
+  auto set = base::OptionSet::from_environment(environ);
+  if (!set.is_ok()) return set.take_status();
+  return pool::pool_options_from(set.value());
+}
+
+cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexcept {
+  cistern_pool_options_t out{};
+  out.policy = static_cast<std::uint32_t>(options.policy) + 1;
+  const bool may_fall_back = options.growth == pool::Growth::expandable && !options.growth_is_required;
+  out.growth = may_fall_back ? std::uint32_t{CISTERN_GROWTH_DEFAULT} : static_cast<std::uint32_t>(options.growth) + 1;
+  out.on_miss = static_cast<std::uint32_t>(options.on_miss) + 1;
+  out.initial_bytes = options.initial_bytes;
+  out.limit_bytes = options.limit_bytes;
+  out.page_bytes = options.page_bytes;
+  out.round_bytes = options.round_bytes;
+  out.growth_bytes = options.growth_bytes;
+  out.max_growth_bytes = options.max_growth_bytes;
+  out.direct_bytes = options.direct_bytes;
+  return out;
+}
+
+std::uint64_t page_bytes_for(const pool::PoolOptions& options, const device::DeviceInfo& device) noexcept {
+  if (options.growth != pool::Growth::expandable || !device.capabilities.pages) return 0;
+  if (options.page_bytes != 0) return options.page_bytes;
+  return pool::choose_page_bytes(options.limit_bytes == 0 ? device.total_bytes : options.limit_bytes, device);
+}
+
+}  // namespace cistern::capi

@@ -1,0 +1,134 @@
+#include "capi/snapshot_json.hpp"
+
+#include <cstdio>
+
+#include "base/json_writer.hpp"
+
+namespace cistern::capi {
+namespace {
+
+using base::JsonWriter;
+
+std::string_view state_name(core::BlockState state) noexcept {
+  switch (state) {
+    case core::BlockState::live:
+      return "live";
+    case core::BlockState::free:
+      return "free";
+    case core::BlockState::vacant:
+      return "vacant";
+    case core::BlockState::moving:
+      return "moving";
+    case core::BlockState::unused:
+      break;
+  }
+  return "unused";
+}
+
+void write_address(JsonWriter& json, std::string_view key, device::Address address) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
+  json.key(key).value(std::string_view(text));
+}
+
+void write_ledger(JsonWriter& json, const pool::Ledger& ledger) {
+  json.key("ledger").begin_object();
+  json.member("reserved_bytes", ledger.reserved_bytes);
+  json.member("allocated_bytes", ledger.allocated_bytes);
+  json.member("requested_bytes", ledger.requested_bytes);
+  json.member("cached_bytes", ledger.cached_bytes);
+  json.member("awaiting_free_bytes", ledger.awaiting_free_bytes);
+  json.member("free_bytes", ledger.free_bytes);
+  json.member("moving_bytes", ledger.moving_bytes);
+  json.member("peak_reserved_bytes", ledger.peak_reserved_bytes);
+  json.member("peak_allocated_bytes", ledger.peak_allocated_bytes);
+  json.member("peak_requested_bytes", ledger.peak_requested_bytes);
+  json.member("limit_bytes", ledger.limit_bytes);
+  json.member("largest_free_bytes", ledger.largest_free_bytes);
+  json.member("live_blocks", ledger.live_blocks);
+  json.member("free_blocks", ledger.free_blocks);
+  json.member("allocations", ledger.allocations);
+  json.member("frees", ledger.frees);
+  json.member("failed_allocations", ledger.failed_allocations);
+  json.member("misses", ledger.misses);
+  json.member("growths", ledger.growths);
+  json.member("trims", ledger.trims);
+  json.member("stitches", ledger.stitches);
+  json.member("stitched_pages", ledger.stitched_pages);
+  json.member("fragmentation_rate", ledger.fragmentation_rate());
+  json.member("overhead", ledger.overhead());
+  json.end_object();
+}
+
+void write_tags(JsonWriter& json, const std::vector<pool::TagSnapshot>& tags) {
+  json.key("tags").begin_array();
+  for (const pool::TagSnapshot& tag : tags) {
+    json.begin_object();
+    json.member("tag", tag.tag);
+    json.member("blocks", tag.blocks);
+    json.member("requested_bytes", tag.requested_bytes);
+    json.member("allocated_bytes", tag.allocated_bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_block(JsonWriter& json, const pool::BlockSnapshot& block) {
+  json.begin_object();
+  write_address(json, "address", block.address);
+  json.member("bytes", block.bytes);
+  json.member("state", state_name(block.state));
+  if (block.state == core::BlockState::live) {
+    json.member("requested_bytes", block.requested_bytes);
+    if (!block.tag.empty()) json.member("tag", block.tag);
+    if (!block.name.empty()) json.member("name", block.name);
+  }
+  json.end_object();
+}
+
+void write_arena(JsonWriter& json, const pool::ArenaSnapshot& arena) {
+  json.begin_object();
+  json.member("kind", pool::arena_kind_name(arena.kind));
+  write_address(json, "base", arena.base);
+  json.member("range_bytes", arena.range_bytes);
+  json.member("mapped_bytes", arena.mapped_bytes);
+  json.member("page_bytes", arena.page_bytes);
+  json.key("buckets").begin_array();
+  for (const core::BucketView& bucket : arena.buckets) {
+    json.begin_object();
+    json.member("min_bytes", bucket.min_bytes).member("blocks", bucket.blocks).member("bytes", bucket.bytes);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("extents").begin_array();
+  for (const pool::ExtentSnapshot& extent : arena.extents) {
+    json.begin_object();
+    write_address(json, "address", extent.address);
+    json.member("bytes", extent.bytes);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("blocks").begin_array();
+  for (const pool::BlockSnapshot& block : arena.blocks) write_block(json, block);
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace
+
+std::string snapshot_json(const pool::Snapshot& snapshot) {
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object();
+  json.member("format", "cistern.snapshot").member("version", kSnapshotVersion);
+  json.member("pool", snapshot.pool).member("device", snapshot.device);
+  write_ledger(json, snapshot.ledger);
+  write_tags(json, snapshot.tags);
+  json.key("arenas").begin_array();
+  for (const pool::ArenaSnapshot& arena : snapshot.arenas) write_arena(json, arena);
+  json.end_array();
+  json.end_object();
+  return text;
+}
+
+}  // namespace cistern::capi

@@ -1,0 +1,104 @@
+#include "capi/thread_record.hpp"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <new>
+
+namespace cistern::capi {
+namespace {
+
+// Null again after the thread's keys were destroyed; a call from a later destructor takes a record anew.
+thread_local constinit ThreadRecord* current_record = nullptr;
+
+std::atomic<ThreadRecord*> all_records{nullptr};
+
+int membarrier(int command) noexcept { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
+
+void release_record(void* thread_record) {
+  auto* record = static_cast<ThreadRecord*>(thread_record);
+  current_record = nullptr;
+  record->error = LastError{};
+  record->handle_in_use.store(kNoHandle, std::memory_order_release);
+  record->is_taken.store(false, std::memory_order_release);
+}
+
+// A thread-specific key and not a thread_local object: its destructor runs again when a destructor of the program that
+// ran later has called the library once more.
+struct Process {
+  Process() noexcept
+      : key_exists(pthread_key_create(&key, &release_record) == 0),
+        has_membarrier(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0) {}
+  pthread_key_t key{};
+  bool key_exists;
+  bool has_membarrier;
+};
+
+const Process& process() noexcept {
+  static const Process kProcess;
+  return kProcess;
+}
+
+// Read by every call, so apart from the guarded static: until it is known that membarrier works, calls pay the fence.
+std::atomic<bool> calls_need_fence{true};
+
+ThreadRecord* reuse_record() noexcept {
+  for (ThreadRecord* record = all_records.load(std::memory_order_acquire); record != nullptr; record = record->next) {
+    bool taken = false;
+    if (record->is_taken.compare_exchange_strong(taken, true, std::memory_order_acq_rel)) return record;
+  }
+  return nullptr;
+}
+
+ThreadRecord* make_record() noexcept {
+  auto* record = new (std::nothrow) ThreadRecord;
+  if (record == nullptr) return nullptr;
+  record->next = all_records.load(std::memory_order_relaxed);
+  while (!all_records.compare_exchange_weak(record->next, record, std::memory_order_release)) {
+  }
+  return record;
+}
+
+[[gnu::noinline]] ThreadRecord* take_record() noexcept {
+  const Process& here = process();
+  if (here.has_membarrier) calls_need_fence.store(false, std::memory_order_relaxed);
+  ThreadRecord* record = reuse_record();
+  if (record == nullptr) record = make_record();
+  if (record == nullptr) return nullptr;
+  // Without a key the record stays with the thread for ever: a leak of some 200 bytes a thread, and no danger.
+  if (here.key_exists) pthread_setspecific(here.key, record);
+  current_record = record;
+  return record;
+}
+
+}  // namespace
+
+ThreadRecord* this_thread_record() noexcept {
+  ThreadRecord* record = current_record;
+  return record != nullptr ? record : take_record();
+}
+
+void announce(ThreadRecord* record, std::uint64_t handle) noexcept {
+  record->handle_in_use.store(handle, std::memory_order_relaxed);
+  if (calls_need_fence.load(std::memory_order_relaxed)) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other half is in wait_until_unused()
+  }
+}
+
+void wait_until_unused(std::uint64_t handle) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (process().has_membarrier) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  for (ThreadRecord* record = all_records.load(std::memory_order_acquire); record != nullptr; record = record->next) {
+    while (record->handle_in_use.load(std::memory_order_acquire) == handle) {
+      const timespec pause{0, 50'000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+}
+
+}  // namespace cistern::capi

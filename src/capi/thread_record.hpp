@@ -1,0 +1,44 @@
+// ThreadRecord: what the C interface keeps for each thread that calls it: the last error, and the handle in use.
+//
+// A call on a handle announces it in its own record before it looks whether the handle is valid; who destroys the
+// handle makes it invalid first and then waits until no record announces it. Both need their store to be seen before
+// their load. The destroyer pays for both sides with a membarrier(2), so that a call, which is the frequent side, costs
+// two plain stores; where the kernel has no membarrier, calls pay for a fence.
+//
+// Records are never freed: a record of a thread that has ended serves the next new thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace cistern::capi {
+
+struct LastError {
+  std::int32_t code = 0;
+  std::uint32_t device_ordinal = 0;
+  std::int64_t native_code = 0;
+  std::string text;
+  std::string device_kind;
+};
+
+inline constexpr std::uint64_t kNoHandle = 0;
+inline constexpr std::uint64_t kWithoutHandle = 1;  // inside a call that uses no handle; no handle has this value
+
+struct ThreadRecord {
+  std::atomic<std::uint64_t> handle_in_use{kNoHandle};
+  std::atomic<bool> is_taken{true};
+  ThreadRecord* next = nullptr;  // fixed once the record is in the list
+  LastError error;               // the owning thread only
+};
+
+// The calling thread's record, made at its first call. Null where the host has no memory for one.
+ThreadRecord* this_thread_record() noexcept;
+
+// Announces the handle: after the return, either a destroyer sees it or the caller sees that it is invalid.
+void announce(ThreadRecord* record, std::uint64_t handle) noexcept;
+
+// Returns when no thread is inside a call on `handle`, which has been made invalid before.
+void wait_until_unused(std::uint64_t handle) noexcept;
+
+}  // namespace cistern::capi

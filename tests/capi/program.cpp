@@ -1,0 +1,132 @@
+// The C++17 interface as programs see it. Built with and without exceptions and with either string ABI of libstdc++.
+#include <cistern/cistern.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+static_assert(!std::is_copy_constructible_v<cistern::Buffer> && std::is_nothrow_move_constructible_v<cistern::Buffer>);
+static_assert(!std::is_copy_constructible_v<cistern::Pool> && std::is_nothrow_move_assignable_v<cistern::Pool>);
+static_assert(std::is_nothrow_move_constructible_v<cistern::Device>);
+
+namespace {
+
+int failures = 0;
+
+void check(bool holds, const char* what, int line) {
+  if (holds) return;
+  ++failures;
+  std::fprintf(stderr, "program.cpp:%d: %s; last error: %s\n", line, what, cistern_last_error_text());
+}
+#define CHECK(condition) check((condition), #condition, __LINE__)
+
+std::uint64_t live_blocks(const cistern::Pool& pool) { return pool.try_ledger().value().live_blocks; }
+
+void check_buffers(cistern::Pool& pool) {
+  CHECK(live_blocks(pool) == 0);
+  {
+    auto made = pool.try_allocate(cistern::Allocation(5000).alignment(4096).tag("activations").name("a").pinned());
+    CHECK(made.ok());
+    cistern::Buffer buffer = std::move(made).value();
+    CHECK(buffer && buffer.size() == 5000 && buffer.get() % 4096 == 0);
+    CHECK(live_blocks(pool) == 1);
+    cistern::Buffer moved = std::move(buffer);
+    CHECK(!buffer && buffer.size() == 0 && moved);
+    CHECK(!buffer.try_host_pointer().ok());
+    CHECK(buffer.try_free().ok());  // nothing to do
+    const char text[] = "water";
+    CHECK(moved.try_fill(0xAB).ok());
+    CHECK(moved.try_write(text, sizeof text, 100).ok());
+    char back[sizeof text + 1] = {};
+    CHECK(moved.try_read(back, sizeof back, 99).ok());
+    CHECK(static_cast<unsigned char>(back[0]) == 0xAB && std::strcmp(back + 1, text) == 0);
+    auto pointer = moved.try_host_pointer();
+    CHECK(pointer.ok() && std::memcmp(static_cast<char*>(pointer.value()) + 100, text, sizeof text) == 0);
+    CHECK(moved.try_write(text, sizeof text, 5120).code() != CISTERN_OK);  // behind the block
+    auto found = pool.try_find("a");
+    CHECK(found.ok() && found.value().address == moved.get() && found.value().tag == "activations");
+    CHECK(found.ok() && found.value().flags == CISTERN_ALLOCATION_PINNED && found.value().requested_bytes == 5000);
+    cistern::Buffer other = pool.try_allocate(64).value();
+    CHECK(live_blocks(pool) == 2);
+    other = std::move(moved);  // frees what it had
+    CHECK(live_blocks(pool) == 1);
+  }
+  CHECK(live_blocks(pool) == 0);
+  cistern::Buffer released = pool.try_allocate(64).value();
+  const cistern::Address address = released.release();
+  CHECK(!released && live_blocks(pool) == 1);
+  CHECK(pool.try_free(address).ok());
+  CHECK(pool.try_free(address).code() == CISTERN_DOUBLE_FREE);
+}
+
+void check_looks(cistern::Pool& pool) {
+  cistern::Buffer buffer = pool.try_allocate(cistern::Allocation(1000).tag("t")).value();
+  auto ledger = pool.try_ledger();
+  CHECK(ledger.ok() && ledger.value().requested_bytes == 1000 && ledger.value().overhead() >= 1.0);
+  CHECK(ledger.ok() && ledger.value().fragmentation_rate() >= 0.0);
+  auto text = pool.try_snapshot_json();
+  CHECK(text.ok() && text.value().find("\"tag\":\"t\"") != std::string::npos && text.value().back() == '}');
+  CHECK(pool.try_describe(buffer.get() + 999).value().address == buffer.get());
+  CHECK(pool.try_register_range(buffer.get(), 1000).ok());
+  CHECK(pool.try_unregister_range(buffer.get(), 1000).ok());
+  CHECK(buffer.try_free().ok());
+  CHECK(pool.try_reset_peaks().ok() && pool.try_trim().ok());
+  CHECK(pool.try_ledger().value().peak_requested_bytes == 0);
+}
+
+void check_lifetimes(cistern::Device& device) {
+  cistern::Pool pool = cistern::Pool::try_create(device).value();
+  cistern::Buffer orphan = pool.try_allocate(64).value();
+  CHECK(pool.destroy() == 1);
+  CHECK(pool.try_allocate(64).status().code() == CISTERN_INVALID_ARGUMENT);
+  cistern::Buffer still = std::move(orphan);
+  const cistern::Status gone = still.try_host_pointer().status();
+  CHECK(gone.code() == CISTERN_INVALID_ARGUMENT && gone.text().find("destroyed") != std::string::npos);
+  CHECK(still.try_free().code() == CISTERN_INVALID_ARGUMENT);
+}
+
+#if CISTERN_HAS_EXCEPTIONS
+void check_exceptions(cistern::Pool& pool) {
+  cistern::Buffer buffer = pool.allocate(cistern::Allocation(10).name("b"));
+  buffer.fill(1);
+  bool thrown = false;
+  try {
+    cistern::Buffer second = pool.allocate(cistern::Allocation(10).name("b"));
+  } catch (const cistern::Error& error) {
+    thrown = error.code() == CISTERN_INVALID_ARGUMENT && std::strstr(error.what(), "'b'") != nullptr &&
+             error.status().device_kind() == "host";
+  }
+  CHECK(thrown);
+  pool.free_named("b");
+  thrown = false;
+  try {
+    buffer.free();
+  } catch (const std::exception& error) {
+    thrown = std::strstr(error.what(), "double_free") != nullptr;
+  }
+  CHECK(thrown);
+}
+#endif
+
+}  // namespace
+
+int main() {
+  cistern_set_log_level(CISTERN_LOG_ERROR);  // this test destroys a pool with a live block on purpose
+  cistern::Device device = cistern::Device::try_open().value();
+  CHECK(device.try_memory().value().total_bytes > 0);
+  CHECK(cistern::Device::try_open({"toaster"}).status().code() == CISTERN_NOT_FOUND);
+  CHECK(cistern::PoolOptions::try_from_environment().value().round_bytes == 512);
+  cistern::PoolOptions options;
+  options.limit_bytes = 64 << 20;
+  options.policy = cistern::Policy::first_fit;
+  cistern::Pool pool = cistern::Pool::try_create(device, options).value();
+  check_buffers(pool);
+  check_looks(pool);
+  check_lifetimes(device);
+#if CISTERN_HAS_EXCEPTIONS
+  check_exceptions(pool);
+#endif
+  device.close();
+  CHECK(pool.try_allocate(1).ok());  // the pool keeps its device
+  return failures == 0 ? 0 : 1;
+}
