@@ -5,6 +5,7 @@
 // calls are steps too: they must be refused and change nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -61,5 +62,8 @@ class ArenaDriver {
   GranuleModel model_;
   std::vector<Range> pins_;
 };
+
+// A whole history spelled in bytes: two for the arena's shape, then six for each step. Empty when all is well.
+std::string run_bytes(const std::uint8_t* data, std::size_t size);
 
 }  // namespace cistern::core::testing
