@@ -1,0 +1,23 @@
+#include "replay/memory_way.hpp"
+
+#include "compact/stitcher.hpp"
+
+namespace cistern::replay {
+
+base::Result<std::unique_ptr<PooledWay>> PooledWay::create(std::shared_ptr<device::Device> device,
+                                                           const pool::PoolOptions& options) {
+  pool::PoolOptions in_force = options;
+  const std::uint64_t limit = options.limit_bytes == 0 ? device->info().total_bytes : options.limit_bytes;
+  if (in_force.page_bytes == 0) in_force.page_bytes = pool::choose_page_bytes(limit, device->info());
+  auto pages = std::make_shared<device::PagePool>(*device, in_force.page_bytes);
+  auto pool = pool::Pool::create(device, std::move(pages), in_force, compact::rescue_steps(options.on_miss));
+  if (!pool.is_ok()) return pool.take_status();
+  return std::unique_ptr<PooledWay>(new PooledWay(std::move(device), pool.take()));
+}
+
+std::uint64_t driver_calls(const device::DeviceCounters& counters) noexcept {
+  return counters.mallocs + counters.frees + counters.reserves + counters.releases + counters.pages_created +
+         counters.pages_destroyed + counters.maps + counters.unmaps + counters.set_accesses + counters.pages_moved;
+}
+
+}  // namespace cistern::replay

@@ -1,0 +1,65 @@
+// MemoryWay: a way for a program to get device memory, so that one plan can be played against several.
+//
+// Direct: every tensor is a driver allocation of its own. Pooled: a pool serves them and goes to the driver for pages.
+// Each way has a device to itself; what a way costs is told apart into the driver's time, which the device models, and
+// the way's own work on this machine, which the player measures.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "pool/pool.hpp"
+
+namespace cistern::replay {
+
+class MemoryWay {
+ public:
+  virtual ~MemoryWay() = default;
+  virtual std::string_view name() const noexcept = 0;
+  virtual base::Result<device::Address> allocate(std::uint64_t bytes) noexcept = 0;
+  virtual base::Status free(device::Address address) noexcept = 0;
+  virtual device::DeviceCounters counters() const noexcept = 0;
+  // Whether the time of its calls on this machine is its own work. A simulated driver's is not: its time is modelled.
+  virtual bool works_on_this_machine() const noexcept = 0;
+};
+
+class DirectWay final : public MemoryWay {
+ public:
+  explicit DirectWay(std::shared_ptr<device::Device> device) noexcept : device_(std::move(device)) {}
+  std::string_view name() const noexcept override { return "direct"; }
+  base::Result<device::Address> allocate(std::uint64_t bytes) noexcept override { return device_->malloc(bytes); }
+  base::Status free(device::Address address) noexcept override { return device_->free(address); }
+  device::DeviceCounters counters() const noexcept override { return device_->counters(); }
+  bool works_on_this_machine() const noexcept override { return false; }
+
+ private:
+  std::shared_ptr<device::Device> device_;
+};
+
+class PooledWay final : public MemoryWay {
+ public:
+  // A pool with stitching in its rescue list.
+  static base::Result<std::unique_ptr<PooledWay>> create(std::shared_ptr<device::Device> device,
+                                                         const pool::PoolOptions& options);
+  std::string_view name() const noexcept override { return "pool"; }
+  base::Result<device::Address> allocate(std::uint64_t bytes) noexcept override { return pool_->allocate(bytes); }
+  base::Status free(device::Address address) noexcept override { return pool_->free(address); }
+  device::DeviceCounters counters() const noexcept override { return device_->counters(); }
+  bool works_on_this_machine() const noexcept override { return true; }
+  const pool::Pool& pool() const noexcept { return *pool_; }
+
+ private:
+  PooledWay(std::shared_ptr<device::Device> device, std::unique_ptr<pool::Pool> pool) noexcept
+      : device_(std::move(device)), pool_(std::move(pool)) {}
+
+  std::shared_ptr<device::Device> device_;
+  std::unique_ptr<pool::Pool> pool_;
+};
+
+// Calls that reached the driver.
+std::uint64_t driver_calls(const device::DeviceCounters& counters) noexcept;
+
+}  // namespace cistern::replay
