@@ -19,7 +19,8 @@ class MemoryWay {
  public:
   virtual ~MemoryWay() = default;
   virtual std::string_view name() const noexcept = 0;
-  virtual base::Result<device::Address> allocate(std::uint64_t bytes) noexcept = 0;
+  // alignment 0: the device's own.
+  virtual base::Result<device::Address> allocate(std::uint64_t bytes, std::uint64_t alignment) noexcept = 0;
   virtual base::Status free(device::Address address) noexcept = 0;
   virtual device::DeviceCounters counters() const noexcept = 0;
   // Whether the time of its calls on this machine is its own work. A simulated driver's is not: its time is modelled.
@@ -30,7 +31,10 @@ class DirectWay final : public MemoryWay {
  public:
   explicit DirectWay(std::shared_ptr<device::Device> device) noexcept : device_(std::move(device)) {}
   std::string_view name() const noexcept override { return "direct"; }
-  base::Result<device::Address> allocate(std::uint64_t bytes) noexcept override { return device_->malloc(bytes); }
+  // A driver aligns as it aligns.
+  base::Result<device::Address> allocate(std::uint64_t bytes, std::uint64_t) noexcept override {
+    return device_->malloc(bytes);
+  }
   base::Status free(device::Address address) noexcept override { return device_->free(address); }
   device::DeviceCounters counters() const noexcept override { return device_->counters(); }
   bool works_on_this_machine() const noexcept override { return false; }
@@ -45,7 +49,12 @@ class PooledWay final : public MemoryWay {
   static base::Result<std::unique_ptr<PooledWay>> create(std::shared_ptr<device::Device> device,
                                                          const pool::PoolOptions& options);
   std::string_view name() const noexcept override { return "pool"; }
-  base::Result<device::Address> allocate(std::uint64_t bytes) noexcept override { return pool_->allocate(bytes); }
+  base::Result<device::Address> allocate(std::uint64_t bytes, std::uint64_t alignment) noexcept override {
+    pool::AllocationRequest request;
+    request.bytes = bytes;
+    request.alignment = alignment;
+    return pool_->allocate(request);
+  }
   base::Status free(device::Address address) noexcept override { return pool_->free(address); }
   device::DeviceCounters counters() const noexcept override { return device_->counters(); }
   bool works_on_this_machine() const noexcept override { return true; }

@@ -56,7 +56,7 @@ base::Status Player::run(const TensorPlan& plan) {
       if (base::Status refused = way_.free(address); !refused.is_ok()) return refused;
       continue;
     }
-    auto address = way_.allocate(event.bytes);
+    auto address = way_.allocate(event.bytes, event.alignment);
     if (!address.is_ok()) return address.take_status();
     if (event.kind == TensorEvent::Kind::keep) {
       kept_.push_back(address.value());

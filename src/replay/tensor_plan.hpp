@@ -13,6 +13,7 @@ namespace cistern::replay {
 struct TensorEvent {
   enum class Kind : std::uint8_t { make, drop, keep };  // keep: make, and never drop
   std::uint64_t bytes = 0;                              // of the tensor, for a drop as well
+  std::uint64_t alignment = 0;                          // 0: the device's own
   std::uint32_t slot = 0;
   Kind kind = Kind::make;
   friend bool operator==(const TensorEvent&, const TensorEvent&) = default;
@@ -23,7 +24,7 @@ class TensorPlan {
   using Slot = std::uint32_t;
 
   Slot make(std::uint64_t bytes);
-  Slot keep(std::uint64_t bytes);
+  Slot keep(std::uint64_t bytes, std::uint64_t alignment = 0);
   void drop(Slot slot);
 
   const std::vector<TensorEvent>& events() const noexcept { return events_; }
@@ -35,7 +36,7 @@ class TensorPlan {
   bool is_balanced() const noexcept { return live_bytes_ == kept_bytes_; }         // every tensor not kept was dropped
 
  private:
-  Slot add(std::uint64_t bytes, TensorEvent::Kind kind);
+  Slot add(const TensorEvent& event);
 
   std::vector<TensorEvent> events_;
   std::vector<std::uint64_t> sizes_;  // by slot
