@@ -1,16 +1,11 @@
 #include "replay/llama7b.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
-
-#include "base/units.hpp"
 
 namespace cistern::replay::llama7b {
 namespace {
 
-// A block of cache is asked for on a multiple of its size, up to this: that is how kernels index it.
-constexpr std::uint64_t kMaxKvAlignment = 2 * base::kMiB;
 constexpr std::uint64_t kScalarBytes = 8;  // a number that an operator takes as a tensor
 
 // Writes the operators of one pass into a plan. A function a part of the network, in the order in which they run.
@@ -111,7 +106,7 @@ class PassWriter {
     const std::uint64_t before = (pass_.context - tokens_ + block - 1) / block;
     const std::uint64_t after = (pass_.context + block - 1) / block;
     const std::uint64_t bytes = block * kKvBytesPerTokenAndLayer;
-    const std::uint64_t alignment = getenv("NOALIGN") ? 0 : std::min(bytes & (~bytes + 1), kMaxKvAlignment);
+    const std::uint64_t alignment = std::min(bytes & (~bytes + 1), pass_.kv_alignment_bytes);
     for (std::uint64_t next = before; next < after; ++next) plan_.keep(bytes, alignment);
   }
 

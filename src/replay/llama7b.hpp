@@ -37,6 +37,7 @@ struct Pass {
   std::uint64_t tokens = 1;
   std::uint64_t context = 1;
   std::uint64_t kv_block_tokens = 128;
+  std::uint64_t kv_alignment_bytes = 0;  // most that a block of cache is aligned to, by the power of two in its size
 };
 
 // The blocks of cache that this pass is first to need appear as kept tensors, in every layer.

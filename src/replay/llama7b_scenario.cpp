@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/bits.hpp"
 #include "base/units.hpp"
 #include "device/simulated_device.hpp"
 #include "replay/article.hpp"
@@ -20,7 +21,6 @@ constexpr std::uint64_t kMaxTokens = 16 * 1024 * 1024;
 constexpr std::uint64_t kMaxActivationBytes = base::kTiB;
 constexpr std::uint64_t kMinActivationBytes = base::kMiB;
 constexpr std::uint64_t kMaxPairNs = 1'000'000'000;
-constexpr double kBytesPerGb = 1e9;
 
 Status check_range(std::string_view what, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
   if (value >= least && value <= most) return {};
@@ -32,6 +32,11 @@ Status check(const Llama7bOptions& options) {
   Status status = check_range("kv-tokens", options.kv_tokens, 2, kMaxTokens);
   if (status.is_ok()) status = check_range("steps", options.steps, 1, options.kv_tokens - 1);
   if (status.is_ok()) status = check_range("kv-block-tokens", options.kv_block_tokens, 1, kMaxTokens);
+  if (status.is_ok()) status = check_range("kv-alignment-bytes", options.kv_alignment_bytes, 0, base::kGiB);
+  if (status.is_ok() && options.kv_alignment_bytes != 0 && !base::is_power_of_two(options.kv_alignment_bytes)) {
+    status = base::invalid_argument("kv-alignment-bytes = " + std::to_string(options.kv_alignment_bytes) +
+                                    " is neither 0 nor a power of two");
+  }
   if (status.is_ok()) {
     status = check_range("activation-bytes", options.activation_bytes, kMinActivationBytes, kMaxActivationBytes);
   }
@@ -48,21 +53,28 @@ std::string gigabytes(std::uint64_t bytes) {
   return tenths.substr(0, tenths.size() - 2) + "." + tenths.substr(tenths.size() - 2) + " GB";
 }
 
-// Refused with the sum, before a run that must fail: the most tokens that would fit is the answer people need.
+// What both ways may hold.
+std::uint64_t capacity(const Llama7bOptions& options) {
+  return options.pool.limit_bytes == 0 ? options.device_bytes
+                                       : std::min(options.pool.limit_bytes, options.device_bytes);
+}
+
+// Refused with the sum, before a run that must fail: how many tokens would fit is the answer people need.
 Status check_room(const Llama7bOptions& options) {
   const Llama7bNeed need = llama7b_need(options);
-  if (need.total() <= options.device_bytes) return {};
+  if (need.total() <= capacity(options)) return {};
   const std::uint64_t fixed = need.weight_bytes + need.activation_bytes;
   const std::uint64_t block_bytes = llama7b::kv_bytes(options.kv_block_tokens, options.kv_block_tokens);
-  const std::uint64_t room = options.device_bytes > fixed ? options.device_bytes - fixed : 0;
-  return {base::StatusCode::out_of_memory,
-          "LLaMA-7B with a context of " + std::to_string(options.kv_tokens) + " tokens does not fit: weights " +
-              gigabytes(need.weight_bytes) + " + KV cache " + gigabytes(need.kv_bytes) + " (" +
-              std::to_string(options.kv_tokens) + " x " + std::to_string(llama7b::kKvBytesPerToken / base::kKiB) +
-              " KiB) + activations " + gigabytes(need.activation_bytes) + " = " + gigabytes(need.total()) +
-              ", the device has " + gigabytes(options.device_bytes) + ". At most " +
-              std::to_string(room / block_bytes * options.kv_block_tokens) +
-              " tokens fit; use fewer --kv-tokens or a larger --device-bytes"};
+  const std::uint64_t room = capacity(options) > fixed ? capacity(options) - fixed : 0;
+  const std::string tokens = std::to_string(options.kv_tokens);
+  std::string text = "LLaMA-7B with a context of " + tokens + " tokens does not fit: weights " +
+                     gigabytes(need.weight_bytes) + " + KV cache " + gigabytes(need.kv_bytes) + " (" + tokens + " x " +
+                     std::to_string(llama7b::kKvBytesPerToken / base::kKiB) + " KiB) + activations " +
+                     gigabytes(need.activation_bytes) + " = " + gigabytes(need.total()) + ", but there are only " +
+                     gigabytes(capacity(options)) + ". At most " +
+                     std::to_string(room / block_bytes * options.kv_block_tokens) +
+                     " tokens fit; use fewer --kv-tokens or a larger --device-bytes";
+  return {base::StatusCode::out_of_memory, std::move(text)};
 }
 
 device::SimulatedConfig device_config(const Llama7bOptions& options) {
@@ -100,13 +112,14 @@ Status play_all(MemoryWay& way, const Llama7bReport& report, WayFigures* figures
   while (context < report.prompt_tokens) {
     const std::uint64_t tokens = std::min(report.chunk_tokens, report.prompt_tokens - context);
     context += tokens;
-    const TensorPlan pass = llama7b::forward_pass({tokens, context, options.kv_block_tokens});
+    const TensorPlan pass =
+        llama7b::forward_pass({tokens, context, options.kv_block_tokens, options.kv_alignment_bytes});
     Status status = play_into(player, pass, &figures->prefill, "prefill to token " + std::to_string(context));
     if (!status.is_ok()) return status;
   }
   while (context < options.kv_tokens) {
     ++context;
-    const TensorPlan pass = llama7b::forward_pass({1, context, options.kv_block_tokens});
+    const TensorPlan pass = llama7b::forward_pass({1, context, options.kv_block_tokens, options.kv_alignment_bytes});
     Status status = play_into(player, pass, &figures->decode, "decoding token " + std::to_string(context));
     if (!status.is_ok()) return status;
   }
@@ -144,7 +157,8 @@ Status describe(Llama7bReport* report) {
   report->weight_tensors = llama7b::weight_tensors().size();
   report->prompt_tokens = options.kv_tokens - options.steps;
   report->chunk_tokens = llama7b::longest_chunk(report->prompt_tokens, options.activation_bytes);
-  const TensorPlan last_step = llama7b::forward_pass({1, options.kv_tokens, options.kv_block_tokens});
+  const TensorPlan last_step =
+      llama7b::forward_pass({1, options.kv_tokens, options.kv_block_tokens, options.kv_alignment_bytes});
   report->decode_activation_bytes = last_step.peak_transient_bytes();
   if (report->chunk_tokens == 0 || report->decode_activation_bytes > options.activation_bytes) {
     return base::invalid_argument("activation-bytes = " + std::to_string(options.activation_bytes) +
@@ -155,7 +169,8 @@ Status describe(Llama7bReport* report) {
   while (context < report->prompt_tokens) {
     const std::uint64_t tokens = std::min(report->chunk_tokens, report->prompt_tokens - context);
     context += tokens;
-    const TensorPlan pass = llama7b::forward_pass({tokens, context, options.kv_block_tokens});
+    const TensorPlan pass =
+        llama7b::forward_pass({tokens, context, options.kv_block_tokens, options.kv_alignment_bytes});
     report->activation_peak_bytes = std::max(report->activation_peak_bytes, pass.peak_transient_bytes());
   }
   return {};

@@ -34,7 +34,9 @@ base::Result<DriverRounding> parse_driver_rounding(std::string_view text);
 struct Llama7bOptions {
   std::uint64_t kv_tokens = 16 * 1024;  // the context at the end
   std::uint64_t kv_block_tokens = 128;  // 2 MiB a layer: the driver rounds nothing away
-  std::uint64_t steps = 256;            // decode steps, and as many of the article's inferences
+  // A power of two: blocks of cache are asked for on multiples of their size, up to this. 0: wherever they fit.
+  std::uint64_t kv_alignment_bytes = std::uint64_t{2} << 20;
+  std::uint64_t steps = 256;  // decode steps, and as many of the article's inferences
   std::uint64_t activation_bytes = 3'500'000'000;
   std::uint64_t device_bytes = std::uint64_t{32} << 30;
   std::uint64_t seed = 1;  // of driver latencies and of the article's tensor sizes
