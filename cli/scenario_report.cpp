@@ -171,7 +171,7 @@ std::string llama7b_text(const Llama7bReport& report) {
   out += wrapped("Driver time is modelled: " + base::format_nanoseconds(static_cast<double>(options.pair_min_ns)) +
                      " to " + base::format_nanoseconds(static_cast<double>(options.pair_max_ns)) +
                      " for a malloc and its free, the article's figure. Direct is the driver's time alone; pool is the "
-                     "measured time of the pool's calls on this machine plus the driver's. Fragmentation is peak "
+                     "measured CPU time of the pool's calls on this machine plus the driver's. Fragmentation is peak "
                      "reserved less peak live; for direct it is what the driver rounds up.",
                  0);
   return out;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace cistern::replay {
 
 // What the memory of one inference cost.
 struct MemoryCost {
-  std::uint64_t measured_ns = 0;  // the way's own work on this machine
+  std::uint64_t measured_ns = 0;  // CPU time of the way's own work on this machine
   std::uint64_t modelled_ns = 0;  // the simulated driver's time
   std::uint64_t driver_calls = 0;
   std::uint64_t allocations = 0;
