@@ -47,7 +47,8 @@ std::string workload_table(const Llama7bReport& report) {
                      " parameters of 2 B (" + base::format_bytes(report.need.weight_bytes) + ")"});
   table.add_row({"KV cache", gigabytes(article::kKvBytes), gigabytes(report.need.kv_bytes),
                  std::to_string(report.options.kv_tokens) + " tokens of 512 KiB, in blocks of " +
-                     std::to_string(report.options.kv_block_tokens) + " tokens a layer"});
+                     std::to_string(report.options.kv_block_tokens) + " tokens a layer" +
+                     (report.options.kv_alignment_bytes == 0 ? "" : ", aligned")});
   table.add_row({"activations, peak", gigabytes(article::kActivationBytes), gigabytes(report.activation_peak_bytes),
                  "prompt of " + std::to_string(report.prompt_tokens) + " tokens, " +
                      std::to_string(report.chunk_tokens) + " at a time, eager attention"});
