@@ -112,7 +112,7 @@ Status HostDevice::withdraw_range(Address base, std::uint64_t bytes) noexcept {
 // PageRecord::place is the parking slot of a page that has memory and is not mapped, else 0.
 
 // A new page is only a record, but it is made to be mapped: better no page than one that cannot be mapped.
-Status HostDevice::provide_page(PageRecord*) noexcept { return guard_.admit(0); }
+Status HostDevice::provide_page(PageRecord*) noexcept { return guard_.check(kMappingsOfCut); }
 
 Status HostDevice::withdraw_page(PageRecord* page) noexcept {
   if (page->place == 0) return {};

@@ -22,7 +22,9 @@ class MapCountGuard {
   // `limit` 0: the kernel's.
   MapCountGuard(HostSystem& system, std::uint64_t limit, std::uint64_t headroom) noexcept;
 
-  // Before a call that may add up to `mappings`: out_of_memory where they could be too many.
+  // Whether a call that may add up to `mappings` could be made now; out_of_memory where they could be too many.
+  base::Status check(std::uint64_t mappings) noexcept;
+  // The same, before making it.
   base::Status admit(std::uint64_t mappings) noexcept;
   // For calls that must not be refused, because they give something back.
   void add(std::uint64_t mappings) noexcept { estimate_ += mappings; }

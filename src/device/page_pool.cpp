@@ -69,6 +69,7 @@ Status PagePool::take(AccountId account, std::uint64_t count, std::vector<PageHa
 }
 
 void PagePool::give(AccountId account, const std::vector<PageHandle>& pages) noexcept {
+  if (pages.empty()) return;
   std::lock_guard lock(impl_->mutex);
   impl_->kept.insert(impl_->kept.end(), pages.begin(), pages.end());
   impl_->taken -= pages.size();

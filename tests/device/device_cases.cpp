@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "device/counting_device.hpp"
+#include "device/fault_device.hpp"
 #include "device/host_device.hpp"
 #include "device/simulated_device.hpp"
 
@@ -40,15 +41,27 @@ std::vector<DeviceCase> bare_cases_with_contents() {
           {"simulated_strict", [] { return simulated(true, true, true); }}};
 }
 
+std::vector<DeviceCase> with_injectors(std::vector<DeviceCase> bare) {
+  std::vector<DeviceCase> cases = bare;
+  for (const DeviceCase& device_case : bare) {
+    cases.push_back({device_case.name + "_behind_injector", [make = device_case.make]() -> std::shared_ptr<Device> {
+                       return std::make_shared<FaultInjectingDevice>(make());
+                     }});
+  }
+  return cases;
+}
+
 }  // namespace
 
-std::vector<DeviceCase> device_cases_with_contents() { return bare_cases_with_contents(); }
-
-std::vector<DeviceCase> all_device_cases() {
+std::vector<DeviceCase> bare_device_cases() {
   std::vector<DeviceCase> cases = bare_cases_with_contents();
   cases.push_back({"simulated_unbacked", [] { return simulated(false, false, true); }});
   cases.push_back({"counting", [] { return counting(); }});
   return cases;
 }
+
+std::vector<DeviceCase> device_cases_with_contents() { return with_injectors(bare_cases_with_contents()); }
+
+std::vector<DeviceCase> all_device_cases() { return with_injectors(bare_device_cases()); }
 
 }  // namespace cistern::device::testing

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -23,9 +24,9 @@ inline void PrintTo(const DeviceCase& device_case, std::ostream* out) { *out << 
 
 inline constexpr std::uint64_t kCapacity = 64 * base::kMiB;
 
-// Every device, bare and behind a fault injector without faults.
+std::vector<DeviceCase> bare_device_cases();
+// Every device, bare and behind a fault injector without faults; and those of them with contents.
 std::vector<DeviceCase> all_device_cases();
-// Those with contents.
 std::vector<DeviceCase> device_cases_with_contents();
 
 inline std::string case_name(const ::testing::TestParamInfo<DeviceCase>& info) { return info.param.name; }
