@@ -26,7 +26,7 @@ cistern_status_t cistern_device_open(const cistern_device_options_t* options, ci
     auto opened = capi::open_device(known);
     if (!opened.is_ok()) return opened.take_status();
     auto entry = std::make_unique<capi::DeviceEntry>(capi::DeviceEntry{opened.take()});
-    auto handle = capi::device_handles().issue(entry.get());
+    auto handle = capi::device_handles.issue(entry.get());
     if (!handle.is_ok()) return handle.take_status();
     static_cast<void>(entry.release());  // the table's now
     *device = reinterpret_cast<cistern_device_t*>(handle.value());
@@ -40,8 +40,8 @@ cistern_status_t cistern_device_close(cistern_device_t* device) noexcept {
   return capi::run("cistern_device_close", [&]() -> base::Status {
     const std::uint64_t handle = capi::number_of(device);
     const std::unique_ptr<capi::DeviceEntry> entry(
-        static_cast<capi::DeviceEntry*>(capi::device_handles().withdraw(handle)));
-    return entry ? base::Status() : capi::device_handles().explain(handle);
+        static_cast<capi::DeviceEntry*>(capi::device_handles.withdraw(handle)));
+    return entry ? base::Status() : capi::device_handles.explain(handle);
   });
 }
 

@@ -1,16 +1,12 @@
 #include "capi/entry.hpp"
 
+#include <type_traits>
+
 namespace cistern::capi {
 
-HandleTable& device_handles() noexcept {
-  static HandleTable* const kTable = new HandleTable(HandleKind::device);
-  return *kTable;
-}
-
-HandleTable& pool_handles() noexcept {
-  static HandleTable* const kTable = new HandleTable(HandleKind::pool);
-  return *kTable;
-}
+constinit HandleTable device_handles(HandleKind::device);
+constinit HandleTable pool_handles(HandleKind::pool);
+static_assert(std::is_trivially_destructible_v<HandleTable>);
 
 cistern_status_t record_failure(const base::Status& status, std::string_view function,
                                 const device::DeviceInfo* device) noexcept {

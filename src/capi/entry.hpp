@@ -29,9 +29,9 @@ struct PoolEntry {
   std::unique_ptr<pool::Pool> pool;
 };
 
-// Never destroyed: threads and destructors of the program may call until the very end.
-HandleTable& device_handles() noexcept;
-HandleTable& pool_handles() noexcept;
+// There before any constructor of the program runs and after every destructor: both may call.
+extern HandleTable device_handles;
+extern HandleTable pool_handles;
 
 inline std::uint64_t number_of(const void* handle) noexcept { return reinterpret_cast<std::uintptr_t>(handle); }
 
@@ -84,7 +84,7 @@ cistern_status_t with_handle(HandleTable& table, const void* handle, std::string
 template <typename Action>
 cistern_status_t with_pool(const cistern_pool_t* handle, std::string_view function, const Action& action) noexcept {
   return with_handle<PoolEntry>(
-      pool_handles(), handle, function,
+      pool_handles, handle, function,
       [](PoolEntry& entry) -> const device::DeviceInfo& { return entry.pool->device().info(); },
       [&](PoolEntry& entry) { return action(*entry.pool); });
 }
@@ -93,7 +93,7 @@ cistern_status_t with_pool(const cistern_pool_t* handle, std::string_view functi
 template <typename Action>
 cistern_status_t with_device(const cistern_device_t* handle, std::string_view function, const Action& action) noexcept {
   return with_handle<DeviceEntry>(
-      device_handles(), handle, function,
+      device_handles, handle, function,
       [](DeviceEntry& entry) -> const device::DeviceInfo& { return entry.device->info(); },
       [&](DeviceEntry& entry) { return action(entry.device); });
 }

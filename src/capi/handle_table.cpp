@@ -20,23 +20,20 @@ std::string_view maker_of(HandleKind kind) noexcept {
 base::Result<std::uint64_t> HandleTable::issue(void* object) {
   const std::lock_guard guard(mutex_);
   std::uint64_t index = used_;
-  if (!spare_.empty()) {
-    index = spare_.back();
-    spare_.pop_back();
+  if (first_spare_ != 0) {
+    index = first_spare_ - 1;
+    first_spare_ = slot_of(place_of(index))->next_spare;
   } else if (used_ == std::uint64_t{1} << kIndexBits) {
     return base::Status(base::StatusCode::limit_exceeded, "there are " + std::to_string(used_) + " open " +
                                                               std::string(kind_name(kind_)) + " handles already");
   } else {
     std::atomic<Chunk*>& chunk = chunks_[index >> kChunkBits];
     if (chunk.load(std::memory_order_relaxed) == nullptr) chunk.store(new Chunk, std::memory_order_release);
-    // So that withdraw() never has to find memory.
-    if (spare_.capacity() <= used_) spare_.reserve(2 * used_ + 8);
     ++used_;
   }
-  const std::uint64_t place = (static_cast<std::uint64_t>(kind_) << kKindShift) | index;
-  Slot& slot = *slot_of(place);
+  Slot& slot = *slot_of(place_of(index));
   const std::uint64_t generation = (slot.word.load(std::memory_order_relaxed) / 2 + 1) & kGenerationMask;
-  const std::uint64_t handle = place | (generation << kIndexBits);
+  const std::uint64_t handle = place_of(index) | (generation << kIndexBits);
   slot.object = object;
   slot.word.store(live_word(handle), std::memory_order_release);
   return handle;
@@ -52,7 +49,8 @@ void* HandleTable::withdraw(std::uint64_t handle) noexcept {
   void* object = slot->object;
   slot->object = nullptr;
   const std::lock_guard guard(mutex_);
-  spare_.push_back(index_of(handle));
+  slot->next_spare = first_spare_;
+  first_spare_ = index_of(handle) + 1;
   return object;
 }
 

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 #include "base/result.hpp"
 #include "capi/thread_record.hpp"
@@ -23,7 +22,7 @@ enum class HandleKind : std::uint8_t { device = 0xC1, pool = 0xC2 };
 
 class HandleTable {
  public:
-  explicit HandleTable(HandleKind kind) noexcept : kind_(kind) {}
+  constexpr explicit HandleTable(HandleKind kind) noexcept : kind_(kind) {}
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
 
@@ -52,7 +51,8 @@ class HandleTable {
   struct Slot {
     // Generation of the present or last use, times two, plus one while the handle is valid. Generations begin at 1.
     std::atomic<std::uint64_t> word{0};
-    void* object = nullptr;  // written before the word says valid, and after the last call has left
+    void* object = nullptr;        // written before the word says valid, and after the last call has left
+    std::uint64_t next_spare = 0;  // of a slot without an object: index of the next such slot, plus one
   };
   static constexpr unsigned kIndexBits = 16;
   static constexpr unsigned kKindShift = 56;
@@ -66,6 +66,10 @@ class HandleTable {
   static std::uint64_t generation_of(std::uint64_t handle) noexcept { return (handle >> kIndexBits) & kGenerationMask; }
   static std::uint64_t live_word(std::uint64_t handle) noexcept { return generation_of(handle) * 2 + 1; }
 
+  // A handle of that slot, less its generation.
+  std::uint64_t place_of(std::uint64_t index) const noexcept {
+    return (static_cast<std::uint64_t>(kind_) << kKindShift) | index;
+  }
   // Null: no handle of this kind, or of a slot that was never used.
   Slot* slot_of(std::uint64_t handle) const noexcept {
     if (handle >> kKindShift != static_cast<std::uint64_t>(kind_)) return nullptr;
@@ -76,9 +80,9 @@ class HandleTable {
 
   const HandleKind kind_;
   std::array<std::atomic<Chunk*>, std::size_t{1} << (kIndexBits - kChunkBits)> chunks_{};
-  std::mutex mutex_;                  // guards the two below
-  std::vector<std::uint64_t> spare_;  // indices of slots without an object
-  std::uint64_t used_ = 0;            // slots that ever had one
+  std::mutex mutex_;               // guards the two below, and next_spare of all slots
+  std::uint64_t first_spare_ = 0;  // index of a slot without an object, plus one; 0: none
+  std::uint64_t used_ = 0;         // slots that ever had an object
 };
 
 }  // namespace cistern::capi

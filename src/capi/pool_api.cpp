@@ -84,7 +84,7 @@ cistern_status_t cistern_pool_create(cistern_device_t* device, const cistern_poo
     auto made = make_pool(opened, options);
     if (!made.is_ok()) return made.take_status();
     auto entry = std::make_unique<capi::PoolEntry>(capi::PoolEntry{made.take()});
-    auto handle = capi::pool_handles().issue(entry.get());
+    auto handle = capi::pool_handles.issue(entry.get());
     if (!handle.is_ok()) return handle.take_status();
     static_cast<void>(entry.release());  // the table's now
     *pool = reinterpret_cast<cistern_pool_t*>(handle.value());
@@ -96,8 +96,8 @@ cistern_status_t cistern_pool_destroy(cistern_pool_t* pool, uint64_t* live_block
   if (pool == nullptr) return CISTERN_OK;
   return capi::run("cistern_pool_destroy", [&]() -> base::Status {
     const std::uint64_t handle = capi::number_of(pool);
-    const std::unique_ptr<capi::PoolEntry> entry(static_cast<capi::PoolEntry*>(capi::pool_handles().withdraw(handle)));
-    if (!entry) return capi::pool_handles().explain(handle);
+    const std::unique_ptr<capi::PoolEntry> entry(static_cast<capi::PoolEntry*>(capi::pool_handles.withdraw(handle)));
+    if (!entry) return capi::pool_handles.explain(handle);
     if (live_blocks != nullptr) *live_blocks = entry->pool->ledger().live_blocks;
     return {};
   });

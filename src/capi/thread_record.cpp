@@ -9,10 +9,11 @@
 #include <new>
 
 namespace cistern::capi {
-namespace {
 
-// Null again after the thread's keys were destroyed; a call from a later destructor takes a record anew.
 thread_local constinit ThreadRecord* current_record = nullptr;
+constinit std::atomic<bool> calls_need_fence{true};
+
+namespace {
 
 std::atomic<ThreadRecord*> all_records{nullptr};
 
@@ -42,9 +43,6 @@ const Process& process() noexcept {
   return kProcess;
 }
 
-// Read by every call, so apart from the guarded static: until it is known that membarrier works, calls pay the fence.
-std::atomic<bool> calls_need_fence{true};
-
 ThreadRecord* reuse_record() noexcept {
   for (ThreadRecord* record = all_records.load(std::memory_order_acquire); record != nullptr; record = record->next) {
     bool taken = false;
@@ -62,7 +60,9 @@ ThreadRecord* make_record() noexcept {
   return record;
 }
 
-[[gnu::noinline]] ThreadRecord* take_record() noexcept {
+}  // namespace
+
+ThreadRecord* take_record() noexcept {
   const Process& here = process();
   if (here.has_membarrier) calls_need_fence.store(false, std::memory_order_relaxed);
   ThreadRecord* record = reuse_record();
@@ -72,22 +72,6 @@ ThreadRecord* make_record() noexcept {
   if (here.key_exists) pthread_setspecific(here.key, record);
   current_record = record;
   return record;
-}
-
-}  // namespace
-
-ThreadRecord* this_thread_record() noexcept {
-  ThreadRecord* record = current_record;
-  return record != nullptr ? record : take_record();
-}
-
-void announce(ThreadRecord* record, std::uint64_t handle) noexcept {
-  record->handle_in_use.store(handle, std::memory_order_relaxed);
-  if (calls_need_fence.load(std::memory_order_relaxed)) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } else {
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other half is in wait_until_unused()
-  }
 }
 
 void wait_until_unused(std::uint64_t handle) noexcept {

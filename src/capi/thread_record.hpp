@@ -32,11 +32,29 @@ struct ThreadRecord {
   LastError error;               // the owning thread only
 };
 
-// The calling thread's record, made at its first call. Null where the host has no memory for one.
-ThreadRecord* this_thread_record() noexcept;
+// Null before the thread's first call, and again once its keys were destroyed. Initial-exec: eight bytes of static TLS,
+// read by one instruction; the loader keeps room for as little even for a library opened late.
+extern thread_local constinit ThreadRecord* current_record __attribute__((tls_model("initial-exec")));
+// True until it is known that the kernel has membarrier.
+extern std::atomic<bool> calls_need_fence;
+
+// Gives the thread its record. Null where the host has no memory for one.
+ThreadRecord* take_record() noexcept;
+
+inline ThreadRecord* this_thread_record() noexcept {
+  ThreadRecord* record = current_record;
+  return record != nullptr ? record : take_record();
+}
 
 // Announces the handle: after the return, either a destroyer sees it or the caller sees that it is invalid.
-void announce(ThreadRecord* record, std::uint64_t handle) noexcept;
+inline void announce(ThreadRecord* record, std::uint64_t handle) noexcept {
+  record->handle_in_use.store(handle, std::memory_order_relaxed);
+  if (calls_need_fence.load(std::memory_order_relaxed)) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other half is in wait_until_unused()
+  }
+}
 
 // Returns when no thread is inside a call on `handle`, which has been made invalid before.
 void wait_until_unused(std::uint64_t handle) noexcept;
