@@ -10,7 +10,7 @@ namespace cistern::replay::article {
 
 inline constexpr std::uint64_t kWeightBytes = 14'000'000'000;
 inline constexpr std::uint64_t kKvBytes = 8'000'000'000;
-inline constexpr std::uint64_t kKvTokens = 128 * 1024;  // said to need those 8 GB; see docs/guide/scenarios.md
+inline constexpr std::uint64_t kKvTokens = 131'072;  // said to need those 8 GB; see docs/guide/scenarios.md
 inline constexpr std::uint64_t kActivationBytes = 3'500'000'000;
 inline constexpr std::uint32_t kTensors = 20;
 inline constexpr double kPairMinMs = 0.5;  // a driver's malloc and free together

@@ -17,7 +17,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr std::uint64_t kMaxTokens = 16 * 1024 * 1024;
+constexpr std::uint64_t kMaxTokens = std::uint64_t{16} << 20;
 constexpr std::uint64_t kMaxActivationBytes = base::kTiB;
 constexpr std::uint64_t kMinActivationBytes = base::kMiB;
 constexpr std::uint64_t kMaxPairNs = 1'000'000'000;

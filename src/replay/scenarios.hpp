@@ -32,7 +32,7 @@ std::string_view driver_rounding_name(DriverRounding rounding) noexcept;
 base::Result<DriverRounding> parse_driver_rounding(std::string_view text);
 
 struct Llama7bOptions {
-  std::uint64_t kv_tokens = 16 * 1024;  // the context at the end
+  std::uint64_t kv_tokens = 16'384;     // the context at the end
   std::uint64_t kv_block_tokens = 128;  // 2 MiB a layer: the driver rounds nothing away
   // A power of two: blocks of cache are asked for on multiples of their size, up to this. 0: wherever they fit.
   std::uint64_t kv_alignment_bytes = std::uint64_t{2} << 20;
