@@ -1,12 +1,12 @@
 // Rounding and powers of two, for byte sizes up to 2^64-1. Nothing here divides.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 namespace cistern::base {
 
-constexpr bool is_power_of_two(std::uint64_t value) noexcept { return std::has_single_bit(value); }
+// Not std::has_single_bit: without a popcount instruction that is a call, and every allocation asks.
+constexpr bool is_power_of_two(std::uint64_t value) noexcept { return value != 0 && (value & (value - 1)) == 0; }
 
 // `alignment` is a power of two. Wraps for values above 2^64 - alignment: check sizes before.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t alignment) noexcept {

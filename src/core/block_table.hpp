@@ -26,6 +26,9 @@ struct alignas(32) BlockNode {
   std::uint32_t batch;  // of a pending free block
 
   std::uint64_t end() const noexcept { return std::uint64_t{offset} + length; }
+  Range range() const noexcept {  // in bytes
+    return {std::uint64_t{offset} << kGranuleShift, std::uint64_t{length} << kGranuleShift};
+  }
 };
 static_assert(sizeof(BlockNode) == 32);
 

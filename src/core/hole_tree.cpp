@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/bits.hpp"
 
@@ -27,10 +28,9 @@ base::Result<HoleTree> HoleTree::create(std::uint64_t regions) noexcept {
 unsigned HoleTree::promising(ReadinessSlot slot, unsigned level, std::uint64_t index,
                              std::uint32_t length) const noexcept {
   const std::uint32_t* family = &at(slot, level, base::round_down(index, kFan));
-  unsigned members = 0;
-  for (unsigned member = 0; member < kFan; ++member) {
-    members |= static_cast<unsigned>(family[member] >= length) << member;
-  }
+  static constexpr std::uint32_t kBits[kFan] = {1, 2, 4, 8, 16, 32, 64, 128};
+  std::uint32_t members = 0;  // in a form that compilers turn into two vector comparisons
+  for (unsigned member = 0; member < kFan; ++member) members |= family[member] >= length ? kBits[member] : 0;
   return members;
 }
 
@@ -42,13 +42,14 @@ std::uint32_t HoleTree::family_maximum(ReadinessSlot slot, unsigned level, std::
 }
 
 void HoleTree::lower(ReadinessSlot slot, std::uint64_t region, std::uint32_t length) noexcept {
-  at(slot, 0, region) = length;
+  std::uint32_t before = std::exchange(at(slot, 0, region), length);
   for (unsigned level = 1; level < levels_; ++level) {
+    std::uint32_t& bound = at(slot, level, region >> kFanShift);
+    if (bound != before) return;  // another child was the greatest, and still is
     const std::uint32_t maximum = family_maximum(slot, level - 1, region);
-    region >>= kFanShift;
-    std::uint32_t& bound = at(slot, level, region);
     if (bound == maximum) return;
-    bound = maximum;
+    before = std::exchange(bound, maximum);
+    region >>= kFanShift;
   }
 }
 

@@ -195,4 +195,26 @@ class Suballocator {
   PinnedRanges pins_;
 };
 
+// --- Inline, because the pool asks at every call
+// ----------------------------------------------------------------------
+
+inline BlockIndex Suballocator::find_live(std::uint64_t offset) const noexcept {
+  if (offset >= config_.range_bytes || (offset & (kGranuleBytes - 1)) != 0) return kNoBlock;
+  return addresses_.live_at(offset >> kGranuleShift);
+}
+
+inline BlockView Suballocator::view(BlockIndex block) const noexcept {
+  if (!blocks_.knows(block) || blocks_[block].state == BlockState::unused) return {};
+  const BlockNode& node = blocks_[block];
+  const bool is_free = node.state == BlockState::free;
+  return {block, node.range(), node.state, is_free ? Readiness{node.slot, node.batch} : Readiness{}};
+}
+
+inline BlockRecord& Suballocator::record(BlockIndex block) noexcept { return blocks_.record(block); }
+inline const BlockRecord& Suballocator::record(BlockIndex block) const noexcept { return blocks_.record(block); }
+inline BlockIndex Suballocator::first_block() const noexcept { return blocks_[kNoBlock].next; }
+inline BlockIndex Suballocator::next_block(BlockIndex block) const noexcept { return blocks_[block].next; }
+inline const SuballocatorConfig& Suballocator::config() const noexcept { return config_; }
+inline const SpaceTotals& Suballocator::totals() const noexcept { return totals_; }
+
 }  // namespace cistern::core

@@ -1,4 +1,5 @@
-// The Suballocator's readers: everything that looks and changes nothing.
+// The Suballocator's readers: everything that looks and changes nothing. (What the pool asks at
+// every call is inline, in the header.)
 #include <algorithm>
 
 #include "base/bits.hpp"
@@ -6,41 +7,10 @@
 #include "core/suballocator.hpp"
 
 namespace cistern::core {
-namespace {
-
-Range bytes_of(const BlockNode& node) noexcept {
-  return {std::uint64_t{node.offset} << kGranuleShift, std::uint64_t{node.length} << kGranuleShift};
-}
-
-}  // namespace
-
-BlockIndex Suballocator::find_live(std::uint64_t offset) const noexcept {
-  if (offset >= config_.range_bytes || !base::is_aligned(offset, kGranuleBytes)) return kNoBlock;
-  return addresses_.live_at(offset >> kGranuleShift);
-}
-
 BlockIndex Suballocator::find_containing(std::uint64_t offset) const noexcept {
   if (offset >= config_.range_bytes) return kNoBlock;
   return addresses_.containing(blocks_, offset >> kGranuleShift);
 }
-
-BlockView Suballocator::view(BlockIndex block) const noexcept {
-  if (block == kNoBlock || !blocks_.knows(block)) return {};
-  const BlockNode& node = blocks_[block];
-  if (node.state == BlockState::unused) return {};
-  BlockView view{block, bytes_of(node), node.state, {}};
-  if (node.state == BlockState::free) view.readiness = {node.slot, node.batch};
-  return view;
-}
-
-BlockRecord& Suballocator::record(BlockIndex block) noexcept { return blocks_.record(block); }
-const BlockRecord& Suballocator::record(BlockIndex block) const noexcept { return blocks_.record(block); }
-
-BlockIndex Suballocator::first_block() const noexcept { return blocks_[kNoBlock].next; }
-BlockIndex Suballocator::next_block(BlockIndex block) const noexcept { return blocks_[block].next; }
-
-const SuballocatorConfig& Suballocator::config() const noexcept { return config_; }
-const SpaceTotals& Suballocator::totals() const noexcept { return totals_; }
 
 std::uint64_t Suballocator::largest_free_bytes() const noexcept {
   const BucketIndex& holes = holes_[kReadySlot];
@@ -67,7 +37,7 @@ std::vector<BucketView> Suballocator::buckets() const noexcept {
     BucketView view{std::uint64_t{BucketIndex::min_length(bucket)} << kGranuleShift, 0, 0};
     for (BlockIndex hole = holes.head(bucket); hole != kNoBlock; hole = blocks_[hole].next_free) {
       ++view.blocks;
-      view.bytes += bytes_of(blocks_[hole]).bytes;
+      view.bytes += blocks_[hole].range().bytes;
     }
     views.push_back(view);
   }
