@@ -6,7 +6,6 @@
 namespace cistern::device {
 
 using base::Result;
-using base::Status;
 
 namespace {
 

@@ -28,7 +28,7 @@ std::uint64_t TrackedDevice::available_bytes() const noexcept { return ~std::uin
 std::uint64_t TrackedDevice::cost_ns(Operation, std::uint64_t) noexcept { return 0; }
 void TrackedDevice::elapse(std::uint64_t) noexcept {}
 
-Status TrackedDevice::refused(Operation operation, Status why) const {
+Status TrackedDevice::refused(Operation operation, const Status& why) const {
   return why.with_context(name_ + " " + std::string(operation_name(operation)));
 }
 

@@ -39,11 +39,11 @@ class TrackedDevice : public Device {
   base::Result<Address> reserve(std::uint64_t bytes, std::uint64_t alignment) noexcept final;
   base::Status release(Address base, std::uint64_t bytes) noexcept final;
   base::Result<PageHandle> create_page(std::uint64_t page_bytes) noexcept final;
-  base::Status destroy_page(PageHandle page) noexcept final;
-  base::Status map(Address at, PageHandle page) noexcept final;
-  base::Status unmap(Address at, PageHandle page) noexcept final;
+  base::Status destroy_page(PageHandle handle) noexcept final;
+  base::Status map(Address at, PageHandle handle) noexcept final;
+  base::Status unmap(Address at, PageHandle handle) noexcept final;
   base::Status set_access(Address base, std::uint64_t bytes, Access access) noexcept final;
-  base::Status move_page(Address from, Address to, PageHandle page) noexcept final;
+  base::Status move_page(Address from, Address to, PageHandle handle) noexcept final;
 
   base::Status copy(Address to, Address from, std::uint64_t bytes) noexcept final;
   base::Status copy_from_host(Address to, const void* from, std::uint64_t bytes) noexcept final;
@@ -88,7 +88,7 @@ class TrackedDevice : public Device {
 
  private:
   using Lock = std::unique_lock<std::mutex>;
-  base::Status refused(Operation operation, base::Status why) const;
+  base::Status refused(Operation operation, const base::Status& why) const;
   base::Status check_room(std::uint64_t bytes) const;
   base::Status check_contents(Operation operation, Address at, std::uint64_t bytes);
   base::Status check_event(EventHandle event) const;
