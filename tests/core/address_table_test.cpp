@@ -1,3 +1,5 @@
+// From an offset back to its block: the bitmap tree against a set of numbers, live starts, and blocks that span
+// regions.
 #include "core/address_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The table of blocks: nodes are handed out once and come back, links form a circle, records stay with their index.
 #include "core/block_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Free blocks by size: the buckets' bounds, the order inside them, and bitmaps that agree with the lists.
 #include "core/bucket_index.hpp"
 
 #include <gtest/gtest.h>

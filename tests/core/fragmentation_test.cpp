@@ -1,3 +1,4 @@
+// The two measures of fragmentation, on layouts small enough to count by hand: the articles' rate, and exposure.
 #include "core/fragmentation.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The lowest hole that is long enough: the tree against a walk over all regions, at every width.
 #include "core/hole_tree.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Pages that must stay where they are: what pins leave unpinned, and pins that overlap.
 #include "core/pinned_ranges.hpp"
 
 #include <gtest/gtest.h>
