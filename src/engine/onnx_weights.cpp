@@ -142,12 +142,10 @@ std::optional<OnnxWeight> read_tensor(Bytes message) {
       case 4:
         append_fixed(weight.values, *field);
         break;  // float_data
-      case 5:
+      case 5:   // int32_data
+      case 7:   // int64_data
         append_integers(weight.values, width, *field);
-        break;  // int32_data
-      case 7:
-        append_integers(weight.values, width, *field);
-        break;  // int64_data
+        break;
       case 8:
         weight.name = as_text(field->bytes);
         break;
