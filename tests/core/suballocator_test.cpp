@@ -137,6 +137,28 @@ TEST(Suballocator, PendingHolesServeTheirStreamOnlyAndMergeWhenReady) {
   EXPECT_EQ(picture(*arena), "F16 L1 F15") << "a hole that becomes ready joins ready neighbours";
 }
 
+TEST(Suballocator, TheLaterBatchWinsWhicheverNeighbourHasIt) {
+  for (const bool later_before : {false, true}) {
+    for (const bool later_after : {false, true}) {
+      const auto arena = arena_of(12 * kKiB, 4 * kKiB, true);
+      BlockIndex block[3];
+      for (BlockIndex& each : block) each = arena->allocate(4 * kKiB, 512);
+      EXPECT_TRUE(arena->release(block[0], {1, later_before ? 9U : 2U}));
+      EXPECT_TRUE(arena->release(block[2], {1, later_after ? 9U : 2U}));
+      EXPECT_TRUE(arena->release(block[1], {1, later_before || later_after ? 3U : 9U}));
+      EXPECT_EQ(picture(*arena), "P24");
+      EXPECT_EQ(arena->make_ready(1, 8), 0U);
+      EXPECT_EQ(arena->make_ready(1, 9), 12 * kKiB);
+    }
+  }
+  const auto arena = arena_of(12 * kKiB, 4 * kKiB, true);
+  const BlockIndex first = arena->allocate(4 * kKiB, 512);
+  const BlockIndex second = arena->allocate(8 * kKiB, 512);
+  EXPECT_TRUE(arena->release(second, {1, 2}));
+  EXPECT_TRUE(arena->release(first, {1, 9}));  // joins the block after it alone
+  EXPECT_EQ(arena->view(arena->first_block()).readiness.batch, 9U);
+}
+
 TEST(Suballocator, FillsAndVacatesPages) {
   const auto arena = arena_of(16 * kKiB, 4 * kKiB, false);
   EXPECT_TRUE(arena->fill({4096, 4096}));
