@@ -78,7 +78,7 @@ TEST(CountingDevice, TouchesNoMemory) {
     const Address address = device->malloc(64 * kMiB).take();
     ASSERT_TRUE(device->free(address).is_ok());
   }
-  EXPECT_LE(status_bytes("VmRSS"), before + 4 * kMiB);
+  EXPECT_LE(status_bytes("VmRSS"), before + 32 * kMiB);  // less than one of them
   EXPECT_EQ(20000U, device->counters().mallocs);
   EXPECT_EQ(64 * kMiB, device->counters().peak_driver_bytes);
 }

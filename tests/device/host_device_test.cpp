@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -137,7 +138,7 @@ TEST(HostDevice, AddressesWithoutAPageTrapAndStayReserved) {
 TEST(HostDevice, DestroyedPagesAndFreedAllocationsGiveMemoryBack) {
   auto device = host();
   const std::uint64_t bytes = 32 * kMiB;
-  const std::uint64_t slack = 8 * kMiB;  // the test program's own
+  const std::uint64_t slack = 16 * kMiB;  // the test program's own, and the kernel's sums are rough
   const std::uint64_t before = status_bytes("RssAnon");
   const Address base = device->reserve(bytes, kHuge).take();
   std::vector<PageHandle> pages;
@@ -147,9 +148,9 @@ TEST(HostDevice, DestroyedPagesAndFreedAllocationsGiveMemoryBack) {
   }
   must(device->set_access(base, bytes, Access::read_write));
   must(device->set(base, 1, bytes));
-  EXPECT_GE(status_bytes("RssAnon"), before + bytes);
+  EXPECT_GE(status_bytes("RssAnon"), before + bytes - slack / 4);
   for (std::uint64_t i = 0; i < pages.size(); ++i) must(device->unmap(base + i * kHuge, pages[i]));
-  EXPECT_GE(status_bytes("RssAnon"), before + bytes);  // parked, not gone
+  EXPECT_GE(status_bytes("RssAnon"), before + bytes - slack / 4);  // parked, not gone
   for (const PageHandle page : pages) must(device->destroy_page(page));
   EXPECT_LE(status_bytes("RssAnon"), before + slack);
 
@@ -162,7 +163,8 @@ TEST(HostDevice, DestroyedPagesAndFreedAllocationsGiveMemoryBack) {
 TEST(HostDevice, ItsEndGivesEverythingBack) {
   const std::uint64_t before = status_bytes("RssAnon");
   auto device = host();
-  const Address allocation = device->malloc(4 * kMiB).take();
+  const Address allocation = device->malloc(32 * kMiB).take();
+  must(device->set(allocation, 3, 32 * kMiB));
   const Address base = device->reserve(64 * kMiB, kHuge).take();
   const PageHandle mapped_page = device->create_page(kHuge).take();
   const PageHandle parked_page = device->create_page(kHuge).take();
@@ -172,9 +174,9 @@ TEST(HostDevice, ItsEndGivesEverythingBack) {
   must(device->set(base, 3, 2 * kHuge));
   must(device->unmap(base + kHuge, parked_page));
   device.reset();
-  EXPECT_FALSE(mapped(allocation, 4 * kMiB));
+  EXPECT_FALSE(mapped(allocation, 32 * kMiB));
   EXPECT_FALSE(mapped(base, 64 * kMiB));
-  EXPECT_LE(status_bytes("RssAnon"), before + 2 * kMiB);
+  EXPECT_LE(status_bytes("RssAnon"), before + 16 * kMiB);
 }
 
 // Pages shuffled at random for long must not leave mappings behind: every page is one at most, parked or mapped, and
