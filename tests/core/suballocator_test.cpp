@@ -350,6 +350,28 @@ TEST(Suballocator, PageOperationsAtTheVeryLastNodeAreRefusedCleanly) {
   EXPECT_EQ(arena->validate(), "");
 }
 
+TEST(Suballocator, SettlesNoPartWithoutANodeForItButAlwaysTheWhole) {
+  SuballocatorConfig config;
+  config.range_bytes = 4 << 20;
+  config.page_bytes = 4096;
+  config.max_blocks = 1;
+  const auto arena = Suballocator::create(config).take();
+  const BlockIndex moving = arena->begin_move({0, 32 * 4096});
+  for (std::uint64_t at = 40 * 4096; at < config.range_bytes && arena->fill({at, 4096});) at += 8192;
+  // At most one node is left. Heads settled in turn as free and vacant never merge: each would need one.
+  std::uint64_t settled = 0;
+  for (BlockState to = BlockState::free; settled < 32; ++settled) {
+    const std::uint64_t before = arena->totals().moving_bytes;
+    EXPECT_EQ(arena->settle(moving, to, 4096), moving);
+    if (arena->totals().moving_bytes == before) break;
+    to = to == BlockState::free ? BlockState::vacant : BlockState::free;
+  }
+  EXPECT_LE(settled, 1U);
+  EXPECT_EQ(arena->validate(), "");
+  EXPECT_EQ(arena->settle(moving, BlockState::vacant), kNoBlock);
+  EXPECT_EQ(arena->validate(), "");
+}
+
 // The ranges of real devices, on whatever machine runs the tests: the tables are touched only where blocks are.
 TEST(Suballocator, ServesRangesLargerThanTheMachine) {
   const std::uint64_t largest = (std::uint64_t{1} << 41) - (2 << 20);
