@@ -170,6 +170,13 @@ void Arguments::text(std::string_view name, std::string* target, std::string_vie
   impl_->add_line(name, std::string(value_name), doc, *target);
 }
 
+void Arguments::texts(std::string_view name, std::vector<std::string>* target, std::string_view value_name,
+                      std::string_view doc) {
+  OptionSpec spec{.name = {}, .type = OptionType::text, .range = "text", .default_value = {}, .doc = {}, .aliases = {}};
+  impl_->add_value(std::string(name), spec, [target](const std::string& value) { target->push_back(value); });
+  impl_->add_line(name, std::string(value_name), doc, "");
+}
+
 void Arguments::positional(std::string_view value_name, std::vector<std::string>* target, std::size_t least,
                            std::string_view doc) {
   CLI::Option* option = impl_->app.add_option(std::string(value_name), *target);

@@ -38,6 +38,9 @@ class Arguments {
   void choice(std::string_view name, std::string* target, std::string_view choices, std::string_view doc);
   // `value_name` stands for the value in the help text: "FILE".
   void text(std::string_view name, std::string* target, std::string_view value_name, std::string_view doc);
+  // May be given several times; every value is kept, in order.
+  void texts(std::string_view name, std::vector<std::string>* target, std::string_view value_name,
+             std::string_view doc);
   // What has no name in front of it: all of it, at least `least`.
   void positional(std::string_view value_name, std::vector<std::string>* target, std::size_t least,
                   std::string_view doc);

@@ -9,6 +9,7 @@
 namespace cistern::cli {
 
 std::unique_ptr<Verb> make_options_verb();
+std::unique_ptr<Verb> make_run_verb();
 std::unique_ptr<Verb> make_scenario_verb();
 
 std::vector<std::unique_ptr<Verb>> all_verbs();

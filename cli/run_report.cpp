@@ -1,0 +1,128 @@
+#include "cli/run_report.hpp"
+
+#include <cstdio>
+
+#include "base/json_writer.hpp"
+#include "base/units.hpp"
+#include "report/table.hpp"
+
+namespace cistern::cli {
+namespace {
+
+using replay::ComparisonReport;
+using replay::WaySummary;
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string percent(double share) { return fixed(100 * share, share < 0.001 ? 3 : 1) + " %"; }
+
+// "1,234 x": how many times cheaper, or dearer.
+std::string ratio(double direct, double pool) {
+  if (direct <= 0 || pool <= 0) return "";
+  const double times = direct / pool;
+  if (times >= 0.995 && times < 1.005) return "same";
+  const std::string text = times >= 1 ? fixed(times, times < 10 ? 2 : 0) : fixed(1 / times, 1 / times < 10 ? 2 : 0);
+  return text + (times >= 1 ? " x less" : " x more");
+}
+
+void add_figures(report::Table& table, const ComparisonReport& report) {
+  const WaySummary& direct = report.direct;
+  const WaySummary& pool = report.pool;
+  const auto row = [&](std::string what, std::string by_driver, std::string by_pool, std::string change = {}) {
+    table.add_row({std::move(what), std::move(by_driver), std::move(by_pool), std::move(change)});
+  };
+  const auto time = [](std::uint64_t ns) { return base::format_nanoseconds(static_cast<double>(ns)); };
+  const std::string modelled = report.time_is_modelled ? " (modelled)" : "";
+  row("allocations per request", fixed(direct.allocations_per_request, 1), fixed(pool.allocations_per_request, 1));
+  row("driver calls per request", fixed(direct.driver_calls_per_request, 1), fixed(pool.driver_calls_per_request, 1),
+      ratio(direct.driver_calls_per_request, pool.driver_calls_per_request));
+  row("memory management per request, p50", time(direct.memory_ns_p50) + modelled, time(pool.memory_ns_p50),
+      ratio(static_cast<double>(direct.memory_ns_p50), static_cast<double>(pool.memory_ns_p50)));
+  row("memory management per request, p99", time(direct.memory_ns_p99) + modelled, time(pool.memory_ns_p99),
+      ratio(static_cast<double>(direct.memory_ns_p99), static_cast<double>(pool.memory_ns_p99)));
+  row("  its share of the request", percent(direct.memory_share()), percent(pool.memory_share()));
+  row("peak live", base::format_bytes(direct.peak_live_bytes), base::format_bytes(pool.peak_live_bytes));
+  row("peak reserved", base::format_bytes(direct.peak_reserved_bytes), base::format_bytes(pool.peak_reserved_bytes),
+      ratio(static_cast<double>(direct.peak_reserved_bytes), static_cast<double>(pool.peak_reserved_bytes)));
+  row("overhead (peak reserved / peak live)", fixed(direct.overhead(), 3), fixed(pool.overhead(), 3));
+  row("fragmentation rate, mean", "-", fixed(pool.fragmentation_rate, 3));
+  row("driver mallocs + page creations, 2nd half", std::to_string(direct.driver_calls_steady),
+      std::to_string(pool.driver_calls_steady));
+  row("pages mapped, 2nd half", std::to_string(direct.maps_steady), std::to_string(pool.maps_steady));
+  row("blocks left after unload", std::to_string(direct.leaked_blocks), std::to_string(pool.leaked_blocks));
+}
+
+void write_way(base::JsonWriter& json, std::string_view name, const WaySummary& way) {
+  json.key(name).begin_object();
+  json.member("allocations_per_request", way.allocations_per_request);
+  json.member("driver_calls_per_request", way.driver_calls_per_request);
+  json.member("memory_ns_per_request_p50", way.memory_ns_p50);
+  json.member("memory_ns_per_request_p99", way.memory_ns_p99);
+  json.member("memory_ns_total", way.memory_ns_total);
+  json.member("compute_ns_total", way.compute_ns_total);
+  json.member("memory_share", way.memory_share());
+  json.member("peak_live_bytes", way.peak_live_bytes);
+  json.member("peak_reserved_bytes", way.peak_reserved_bytes);
+  json.member("overhead", way.overhead());
+  json.member("fragmentation_rate", way.fragmentation_rate);
+  json.member("driver_calls_steady", way.driver_calls_steady);
+  json.member("maps_steady", way.maps_steady);
+  json.member("leaked_blocks", way.leaked_blocks);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string comparison_text(const ComparisonReport& report) {
+  std::string out = std::to_string(report.requests) + " requests on " + report.device + "\n\n";
+  report::Table models({{"model"},
+                        {"requests", report::Align::right},
+                        {"weights", report::Align::right},
+                        {"peak activations", report::Align::right},
+                        {"allocations / request", report::Align::right}});
+  for (const replay::ModelSummary& model : report.models) {
+    models.add_row({model.name, std::to_string(model.requests), base::format_bytes(model.weight_bytes),
+                    base::format_bytes(model.peak_activation_bytes), fixed(model.activations_per_request, 0)});
+  }
+  report::Table figures({{""},
+                         {"every tensor from the driver", report::Align::right},
+                         {"through the pool", report::Align::right},
+                         {"", report::Align::right}});
+  add_figures(figures, report);
+  out += models.text() + "\n" + figures.text() + "\n";
+  out += report.outputs_identical ? "outputs: identical, bit for bit\n"
+                                  : "outputs: DIFFERENT, first at " + report.first_difference + "\n";
+  if (report.time_is_modelled) {
+    out += "driver time is modelled: 0.5-2 ms per malloc and free together; the pool's bookkeeping is measured\n";
+  }
+  return out;
+}
+
+std::string comparison_json(const ComparisonReport& report) {
+  std::string out;
+  base::JsonWriter json(&out, base::JsonWriter::Style::pretty);
+  json.begin_object();
+  json.member("device", report.device).member("requests", report.requests);
+  json.member("driver_time_is_modelled", report.time_is_modelled);
+  json.key("models").begin_array();
+  for (const replay::ModelSummary& model : report.models) {
+    json.begin_object().member("name", model.name).member("path", model.path).member("requests", model.requests);
+    json.member("weights", model.weights).member("weight_bytes", model.weight_bytes);
+    json.member("peak_activation_bytes", model.peak_activation_bytes);
+    json.member("allocations_per_request", model.activations_per_request).end_object();
+  }
+  json.end_array();
+  write_way(json, "direct", report.direct);
+  write_way(json, "pool", report.pool);
+  json.member("outputs_identical", report.outputs_identical);
+  if (!report.outputs_identical) json.member("first_difference", report.first_difference);
+  json.member("leaked_blocks", report.leaked_blocks());
+  json.end_object();
+  return out + "\n";
+}
+
+}  // namespace cistern::cli

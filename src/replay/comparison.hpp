@@ -1,0 +1,79 @@
+// Comparison: the same requests to the same models twice, once with every tensor from the driver, once with every
+// tensor from a pool.
+//
+// Each way has a device of its own, so that clocks, counters and peaks are its own. Requests go round-robin over the
+// models; a request runs both ways one after the other and the outputs are compared bit for bit before they are given
+// back. With a simulated device the driver's time is modelled, on the device's virtual clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "engine/shape_rules.hpp"
+#include "pool/ledger.hpp"
+#include "pool/options.hpp"
+
+namespace cistern::replay {
+
+struct ComparisonPlan {
+  std::vector<std::string> model_paths;
+  std::uint64_t requests = 0;  // >= 1
+  std::uint64_t seed = 0;
+  std::vector<engine::Binding> bindings;
+  std::string device_kind;  // "simulated" or "host"
+  std::uint64_t capacity_bytes = 0;
+  pool::PoolOptions pool;
+  std::string onnxruntime_path;           // empty: the usual places
+  std::function<void()> on_request_done;  // progress; may be empty
+};
+
+struct ModelSummary {
+  std::string name;
+  std::string path;
+  std::uint64_t requests = 0;
+  std::uint64_t weights = 0;  // blocks
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t peak_activation_bytes = 0;  // of one request
+  double activations_per_request = 0;       // allocations
+};
+
+// One way's figures. Times are per request, in nanoseconds.
+struct WaySummary {
+  double allocations_per_request = 0;
+  double driver_calls_per_request = 0;
+  std::uint64_t memory_ns_p50 = 0;
+  std::uint64_t memory_ns_p99 = 0;
+  std::uint64_t memory_ns_total = 0;
+  std::uint64_t compute_ns_total = 0;  // the rest of the requests' time
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t peak_reserved_bytes = 0;
+  double fragmentation_rate = 0;          // mean of the rates after each request; 0 without a pool, which has no holes
+  std::uint64_t driver_calls_steady = 0;  // driver allocations and page creations in the second half of the run
+  std::uint64_t maps_steady = 0;          // pages mapped in the second half
+  std::uint64_t leaked_blocks = 0;        // live after all models were unloaded
+
+  double overhead() const noexcept;
+  double memory_share() const noexcept;  // of the requests' time
+};
+
+struct ComparisonReport {
+  std::string device;  // one line for people
+  bool time_is_modelled = false;
+  std::uint64_t requests = 0;
+  std::vector<ModelSummary> models;
+  WaySummary direct;
+  WaySummary pool;
+  pool::Ledger ledger;  // of the pool, before it was destroyed
+  bool outputs_identical = true;
+  std::string first_difference;  // empty when identical
+  std::uint64_t leaked_blocks() const noexcept { return direct.leaked_blocks + pool.leaked_blocks; }
+};
+
+// Errors name the model or device and say what to do.
+base::Result<ComparisonReport> compare(const ComparisonPlan& plan);
+
+}  // namespace cistern::replay
