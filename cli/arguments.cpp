@@ -172,8 +172,9 @@ void Arguments::text(std::string_view name, std::string* target, std::string_vie
 
 void Arguments::texts(std::string_view name, std::vector<std::string>* target, std::string_view value_name,
                       std::string_view doc) {
-  OptionSpec spec{.name = {}, .type = OptionType::text, .range = "text", .default_value = {}, .doc = {}, .aliases = {}};
-  impl_->add_value(std::string(name), spec, [target](const std::string& value) { target->push_back(value); });
+  impl_->names.push_back(std::string(name));
+  CLI::Option* option = impl_->app.add_option(std::string(name), *target);
+  option->take_all()->allow_extra_args(false);  // one value each time, not all that follow
   impl_->add_line(name, std::string(value_name), doc, "");
 }
 
