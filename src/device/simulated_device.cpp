@@ -118,6 +118,7 @@ SimulatedDevice::SimulatedDevice(const SimulatedConfig& config, HostSystem& syst
       guard_(system, 0, kMappingHeadroom),
       addresses_(window_.base, window_.bytes),
       places_(0, kFileBytes),
+      idle_(config.backed ? config.idle_mapping_bytes : 0),
       draws_(config.latency) {}
 
 SimulatedDevice::~SimulatedDevice() {
@@ -196,6 +197,11 @@ Result<Address> SimulatedDevice::take_addresses(std::uint64_t bytes, std::uint64
 
 Result<Address> SimulatedDevice::provide_allocation(AllocationRecord* record) noexcept {
   const std::uint64_t bytes = record->driver_bytes;
+  if (const auto idle = idle_.take(bytes)) {
+    record->place = idle->place;
+    record->cookie = draws_.next_pair_ns(record->bytes >= config_.rounding.huge_from_bytes);
+    return idle->address;
+  }
   auto place = take_place(bytes, kSystemPage);
   if (!place.is_ok()) return place.take_status();
   record->place = place.value();
@@ -214,14 +220,25 @@ Result<Address> SimulatedDevice::provide_allocation(AllocationRecord* record) no
 }
 
 Status SimulatedDevice::withdraw_allocation(Address address, const AllocationRecord& record) noexcept {
-  const std::uint64_t bytes = record.driver_bytes;
-  if (Status status = hide(address, bytes, record.place, Access::read_write); !status.is_ok()) return status;
-  if (Status status = drop_contents(record.place, bytes); !status.is_ok()) {
-    (void)map_views(address, bytes, record.place, protection_of(Access::read_write));
+  if (!config_.backed || !idle_.accepts(record.driver_bytes) || config_.idle_mapping_bytes == 0) {
+    return discard(address, record.place, record.driver_bytes);
+  }
+  idle_.keep({address, record.driver_bytes, record.place});
+  while (const auto surplus = idle_.take_surplus()) {
+    // Refused by the kernel: it stays out of use, a loss of address space only.
+    if (!discard(surplus->address, surplus->place, surplus->bytes).is_ok()) break;
+  }
+  return {};
+}
+
+Status SimulatedDevice::discard(Address address, std::uint64_t place, std::uint64_t bytes) noexcept {
+  if (Status status = hide(address, bytes, place, Access::read_write); !status.is_ok()) return status;
+  if (Status status = drop_contents(place, bytes); !status.is_ok()) {
+    (void)map_views(address, bytes, place, protection_of(Access::read_write));
     return status;
   }
   addresses_.free(address, bytes);
-  places_.free(record.place, bytes);
+  places_.free(place, bytes);
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include "base/clock.hpp"
 #include "device/address_allocator.hpp"
 #include "device/host_system.hpp"
+#include "device/idle_mappings.hpp"
 #include "device/latency_model.hpp"
 #include "device/map_count_guard.hpp"
 #include "device/native_codes.hpp"
@@ -33,6 +34,8 @@ struct SimulatedConfig {
   bool backed = true;       // false: addresses only, contents are unsupported
   bool strict = false;      // device addresses trap; only the alias can be followed
   bool move_pages = false;  // real NPUs unmap and map
+  // Freed allocations that stay mapped for the next one of their size: saves the simulator's own time, nothing else.
+  std::uint64_t idle_mapping_bytes = 0;
   DriverRounding rounding;  // how much of the device an allocation takes
   friend bool operator==(const SimulatedConfig&, const SimulatedConfig&) = default;
 };
@@ -78,6 +81,7 @@ class SimulatedDevice final : public TrackedDevice {
   int map_views(Address at, std::uint64_t bytes, std::uint64_t place, int protection) noexcept;
   base::Status show(Address at, std::uint64_t bytes, std::uint64_t place, Access access) noexcept;
   base::Status hide(Address at, std::uint64_t bytes, std::uint64_t place, Access access) noexcept;
+  base::Status discard(Address address, std::uint64_t place, std::uint64_t bytes) noexcept;
   base::Status drop_contents(std::uint64_t place, std::uint64_t bytes) noexcept;
 
   HostSystem& system_;
@@ -86,6 +90,7 @@ class SimulatedDevice final : public TrackedDevice {
   MapCountGuard guard_;
   AddressAllocator addresses_;
   AddressAllocator places_;  // offsets in the file
+  IdleMappings idle_;
   LatencyDraws draws_;
   base::ManualClock clock_;
 };

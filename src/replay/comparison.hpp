@@ -2,7 +2,7 @@
 // tensor from a pool.
 //
 // Each way has a device of its own, so that clocks, counters and peaks are its own. Requests go round-robin over the
-// models; a request runs both ways one after the other and the outputs are compared bit for bit before they are given
+// models; a request runs both ways, on a thread each, and the outputs are compared bit for bit before they are given
 // back. With a simulated device the driver's time is modelled, on the device's virtual clock.
 #pragma once
 
