@@ -78,7 +78,8 @@ void write_way(base::JsonWriter& json, std::string_view name, const WaySummary& 
 }  // namespace
 
 std::string comparison_text(const ComparisonReport& report) {
-  std::string out = std::to_string(report.requests) + " requests on " + report.device + "\n\n";
+  std::string out = std::to_string(report.requests) + " requests on " + report.device +
+                    "; the first to each model has the largest shapes\n\n";
   report::Table models({{"model"},
                         {"requests", report::Align::right},
                         {"weights", report::Align::right},

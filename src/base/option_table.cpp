@@ -28,9 +28,9 @@ std::vector<OptionSpec> placement_options() {
       {.name = "CISTERN_ON_MISS",
        .type = OptionType::choice,
        .range = "GROW_FIRST|STITCH_FIRST",
-       .default_value = "GROW_FIRST",
-       .doc = "What is tried first when no hole fits: growing (lower latency) or moving free pages together (smaller "
-              "footprint).",
+       .default_value = "STITCH_FIRST",
+       .doc = "What is tried first when no hole fits: moving free pages together (smaller footprint) or growing (fewer "
+              "page moves while there is room to grow).",
        .aliases = {}},
   };
 }

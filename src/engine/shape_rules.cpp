@@ -261,6 +261,17 @@ Result<ShapeRules> resolve_shape_rules(std::string_view model, const std::vector
   return resolved;
 }
 
+std::vector<std::vector<std::int64_t>> largest_shapes(const ShapeRules& rules) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const auto& axes : rules.rules) {
+    auto& shape = shapes.emplace_back();
+    for (const AxisRule& rule : axes) {
+      shape.push_back(rule.range.lo + (rule.range.hi - rule.range.lo) / rule.range.step * rule.range.step);
+    }
+  }
+  return shapes;
+}
+
 std::vector<std::vector<std::int64_t>> draw_shapes(const ShapeRules& rules, std::uint64_t seed, std::uint64_t request) {
   const std::uint64_t request_seed = mix(seed, request);
   std::vector<std::vector<std::int64_t>> shapes;

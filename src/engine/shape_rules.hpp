@@ -55,6 +55,9 @@ base::Result<ShapeRules> resolve_shape_rules(std::string_view model, const std::
 // The shapes of request number `request`, in the order of the inputs.
 std::vector<std::vector<std::int64_t>> draw_shapes(const ShapeRules& rules, std::uint64_t seed, std::uint64_t request);
 
+// The largest extent of every axis: what a server warms up with.
+std::vector<std::vector<std::int64_t>> largest_shapes(const ShapeRules& rules);
+
 // The built-in rules as bindings, to be shown to people; `model` is a word of the file's name, not the whole.
 std::vector<Binding> default_bindings();
 

@@ -20,7 +20,7 @@ enum class Growth : std::uint8_t {
   arenas,      // driver allocations of growing size
 };
 
-// What a miss tries first. grow_first: latency; stitch_first: footprint.
+// What a miss tries first. stitch_first, the default: footprint. grow_first: fewer page moves while there is room.
 enum class OnMiss : std::uint8_t { grow_first, stitch_first };
 
 struct PoolOptions {
@@ -28,7 +28,7 @@ struct PoolOptions {
   core::FitPolicy policy = core::FitPolicy::best_fit;
   Growth growth = Growth::expandable;  // falls back to arenas, with a log line, where the device has no pages
   bool growth_is_required = false;     // then the fallback is an error instead
-  OnMiss on_miss = OnMiss::grow_first;
+  OnMiss on_miss = OnMiss::stitch_first;
   std::uint64_t initial_bytes = 0;  // taken from the device at creation, rounded up to pages
   std::uint64_t limit_bytes = 0;    // reserved never exceeds it; 0: the device's total
   std::uint64_t page_bytes = 0;     // 0: by the limit, see choose_page_bytes()

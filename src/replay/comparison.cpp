@@ -76,6 +76,7 @@ class Way {
     models_[index].reset_peak();
     auto outputs = models_[index].run(inputs);
     note_peak(index);
+    if (pool_) fragmentation_ += pool_->ledger().fragmentation_rate();
     return outputs;
   }
 
@@ -88,7 +89,6 @@ class Way {
     memory_ns_.push_back(usage.modelled_ns + (only_modelled ? 0 : usage.measured_ns));
     compute_ns_ += outputs.run_ns() > usage.measured_ns ? outputs.run_ns() - usage.measured_ns : 0;
     allocations_ += usage.allocations();
-    if (pool_) fragmentation_ += pool_->ledger().fragmentation_rate();
     return usage;
   }
 
@@ -206,7 +206,9 @@ Status load_models(const ComparisonPlan& plan, engine::Environment& environment,
 Status serve_request(const ComparisonPlan& plan, Fleet& fleet, std::uint64_t request, ComparisonReport* report) {
   const std::size_t index = request % report->models.size();
   ModelSummary& summary = report->models[index];
-  const auto shapes = engine::draw_shapes(fleet.rules[index], plan.seed, request);
+  const engine::ShapeRules& rules = fleet.rules[index];
+  const bool warms_up = request < report->models.size();
+  const auto shapes = warms_up ? engine::largest_shapes(rules) : engine::draw_shapes(rules, plan.seed, request);
   auto inputs = engine::make_inputs(fleet.pooled.model(index).inputs(), shapes, engine::mix(plan.seed, request));
   if (!inputs.is_ok()) return inputs.take_status();
   // Both ways at once: they share nothing but the inputs.

@@ -1,6 +1,7 @@
 // Comparison: the same requests to the same models twice, once with every tensor from the driver, once with every
 // tensor from a pool.
 //
+// The first request to each model has the largest shapes, as a server warms up; all others draw theirs from the seed.
 // Each way has a device of its own, so that clocks, counters and peaks are its own. Requests go round-robin over the
 // models; a request runs both ways, on a thread each, and the outputs are compared bit for bit before they are given
 // back. With a simulated device the driver's time is modelled, on the device's virtual clock.
@@ -51,7 +52,7 @@ struct WaySummary {
   std::uint64_t compute_ns_total = 0;  // the rest of the requests' time
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
-  double fragmentation_rate = 0;          // mean of the rates after each request; 0 without a pool, which has no holes
+  double fragmentation_rate = 0;          // mean of the rates while each request's outputs are held; 0 without a pool
   std::uint64_t driver_calls_steady = 0;  // driver allocations and page creations in the second half of the run
   std::uint64_t maps_steady = 0;          // pages mapped in the second half
   std::uint64_t leaked_blocks = 0;        // live after all models were unloaded

@@ -59,7 +59,7 @@ TEST(OptionSet, HasDefaults) {
   const OptionSet set = read({});
   EXPECT_EQ(set.text("CISTERN_POLICY"), "BEST_FIT");
   EXPECT_EQ(set.text("CISTERN_GROWTH"), "EXPANDABLE");
-  EXPECT_EQ(set.text("CISTERN_ON_MISS"), "GROW_FIRST");
+  EXPECT_EQ(set.text("CISTERN_ON_MISS"), "STITCH_FIRST");
   EXPECT_EQ(set.bytes("CISTERN_INITIAL_BYTES"), 0U);
   EXPECT_EQ(set.bytes("CISTERN_LIMIT_BYTES"), 0U);
   EXPECT_EQ(set.bytes("CISTERN_PAGE_BYTES"), 0U);

@@ -1,0 +1,107 @@
+"""`cistern run` as its users meet it: real models, the table, JSON keys, refusals.
+
+Usage: run_test.py BINARY SOURCE_TREE
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = ""
+TREE = ""
+
+
+def cistern(*arguments, **environment):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CISTERN_", "ASCEND_"))}
+    kept["CISTERN_ONNXRUNTIME"] = os.path.join(TREE, ".deps/onnxruntime/libonnxruntime.so.1")
+    kept.update(environment)
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, env=kept, timeout=280, check=False)
+
+
+def model(name):
+    path = os.path.join(TREE, ".deps/models", name + ".onnx")
+    assert os.path.exists(path), f"{path} is missing: run ./dev setup"
+    return path
+
+
+SMALL = ["--dim", "recognition:0:3=64:96:32", "--dim", "detection:0:2=320", "--dim", "detection:0:3=320"]
+
+
+class Run(unittest.TestCase):
+    def refused(self, code, *needles, words, **environment):
+        result = cistern("run", *words, **environment)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        for needle in needles:
+            self.assertIn(needle, result.stderr)
+
+    def test_three_models_share_a_pool_and_compute_the_same(self):
+        models = [model(name) for name in ("detection", "recognition", "classification")]
+        result = cistern("run", *models, "--requests", "12", *SMALL, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        self.assertTrue(found["outputs_identical"])
+        self.assertEqual(found["leaked_blocks"], 0)
+        self.assertEqual([one["requests"] for one in found["models"]], [4, 4, 4])
+        direct, pool = found["direct"], found["pool"]
+        self.assertEqual(direct["allocations_per_request"], pool["allocations_per_request"])
+        self.assertGreater(pool["allocations_per_request"], 150)
+        self.assertEqual(direct["driver_calls_per_request"], 2 * direct["allocations_per_request"])
+        self.assertEqual(pool["driver_calls_steady"], 0)
+        self.assertEqual(direct["peak_live_bytes"], pool["peak_live_bytes"])
+        self.assertGreaterEqual(pool["peak_reserved_bytes"], pool["peak_live_bytes"])
+        self.assertGreater(direct["memory_ns_per_request_p50"], 50 * 500_000)  # modelled: at least 0.5 ms a pair
+        self.assertGreaterEqual(pool["memory_ns_per_request_p99"], pool["memory_ns_per_request_p50"])
+        self.assertGreater(pool["memory_ns_per_request_p50"], 0)
+        self.assertGreaterEqual(pool["fragmentation_rate"], 0)
+
+    def test_host_memory_and_every_growth_compute_the_same(self):
+        for words in (["--device", "host"], ["--growth", "ARENAS"], ["--policy", "first_fit", "--on-miss", "grow_first"]):
+            result = cistern("run", model("classification"), "--requests", "3", "--json", *words)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertTrue(json.loads(result.stdout)["outputs_identical"], words)
+
+    def test_the_table_has_both_ways_and_says_what_is_modelled(self):
+        text = cistern("run", model("classification"), "--requests", "3").stdout
+        for part in ("every tensor from the driver", "through the pool", "overhead", "modelled", "identical, bit for bit"):
+            self.assertIn(part, text)
+
+    def test_missing_and_corrupt_models(self):
+        self.refused(3, "no-such.onnx", words=["no-such.onnx"])
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as broken:
+            broken.write(b"this is no network")
+            broken.flush()
+            self.refused(3, broken.name, words=[broken.name])
+            with open(model("classification"), "rb") as whole:
+                broken.write(whole.read(100_000))
+                broken.flush()
+            self.refused(3, broken.name, words=[broken.name])
+
+    def test_words_that_make_no_sense(self):
+        good = model("classification")
+        self.refused(2, "MODEL.onnx", words=[])
+        self.refused(2, "--requests", "0", words=[good, "--requests", "0"])
+        self.refused(2, "WORST_FIT", "BEST_FIT", words=[good, "--policy", "WORST_FIT"])
+        self.refused(2, "--reqests", "--requests", words=[good, "--reqests", "3"])
+        self.refused(2, "--device", "npu", words=[good, "--device", "npu"])
+        self.refused(2, "--dim", words=[good, "--dim", "classification:x"])
+        self.refused(2, "elsewhere", words=[good, "--dim", "elsewhere:x:0=1"])
+        self.refused(2, "CISTERN_POLICY", words=[good], CISTERN_POLICY="NONE")
+        self.refused(2, "CISTERN_POLCY", words=[good], CISTERN_POLCY="BEST_FIT")
+
+    def test_too_little_memory_names_the_remedy(self):
+        self.refused(3, "--capacity", words=[model("recognition"), "--capacity", "8MiB"])
+        self.refused(3, "--limit-bytes", words=[model("recognition"), "--limit-bytes", "8MiB"])
+        self.refused(3, "--capacity", words=[model("recognition"), "--capacity", "64KiB"])
+
+    def test_no_runtime_names_the_command_that_gets_it(self):
+        self.refused(3, "./dev setup", words=[model("classification")], CISTERN_ONNXRUNTIME="/no/such/library.so")
+
+
+if __name__ == "__main__":
+    BINARY, TREE = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0]], verbosity=2)
