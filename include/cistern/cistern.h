@@ -178,6 +178,7 @@ typedef struct cistern_pool_options {
   uint64_t growth_bytes;     /* least step of growth; 0: one page, or 2 MiB of arenas */
   uint64_t max_growth_bytes; /* arenas double up to this; 0: 1 GiB */
   uint64_t direct_bytes;     /* requests from this size on get a driver allocation of their own; 0: never */
+  uint64_t magazine_bytes;   /* freed blocks that each thread may keep for itself, without the lock; 0: none */
 } cistern_pool_options_t;
 
 /* Fills in the defaults as numbers, for a look or a change; struct_size must be set. A zeroed struct means the same. */

@@ -209,6 +209,7 @@ struct PoolOptions {
   std::uint64_t growth_bytes = 0;
   std::uint64_t max_growth_bytes = 0;
   std::uint64_t direct_bytes = 0;
+  std::uint64_t magazine_bytes = 0;
 
   // Defaults, and what the CISTERN_* variables set.
   static Result<PoolOptions> try_from_environment() {
@@ -227,6 +228,7 @@ struct PoolOptions {
     options.growth_bytes = from.growth_bytes;
     options.max_growth_bytes = from.max_growth_bytes;
     options.direct_bytes = from.direct_bytes;
+    options.magazine_bytes = from.magazine_bytes;
     return options;
   }
 #if CISTERN_HAS_EXCEPTIONS
@@ -320,6 +322,7 @@ class Pool {
     given.growth_bytes = options.growth_bytes;
     given.max_growth_bytes = options.max_growth_bytes;
     given.direct_bytes = options.direct_bytes;
+    given.magazine_bytes = options.magazine_bytes;
     return create_from(device, &given);
   }
   // Live blocks are gone then; their number is returned.

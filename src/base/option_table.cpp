@@ -91,6 +91,15 @@ std::vector<OptionSpec> growth_options() {
        .aliases = {},
        .min_value = 512,
        .max_value = kMaxStepBytes},
+      {.name = "CISTERN_MAGAZINE_BYTES",
+       .type = OptionType::bytes,
+       .range = "0..16TiB",
+       .default_value = "0",
+       .doc = "Freed blocks that each thread may keep, to serve its next requests of the same sizes without the pool's "
+              "lock; 0 is none. For few sizes that recur, or many threads: faster, at some footprint. Given up before "
+              "the pool grows. Pools of driver arenas keep none.",
+       .aliases = {},
+       .max_value = kMaxPoolBytes},
       {.name = "CISTERN_DIRECT_BYTES",
        .type = OptionType::bytes,
        .range = "0..16TiB",

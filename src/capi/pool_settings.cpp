@@ -50,6 +50,7 @@ base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t
   options.growth_bytes = given.growth_bytes;
   if (given.max_growth_bytes != 0) options.max_growth_bytes = given.max_growth_bytes;
   options.direct_bytes = given.direct_bytes;
+  options.magazine_bytes = given.magazine_bytes;
   return options;
 }
 
@@ -72,6 +73,7 @@ cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexc
   out.growth_bytes = options.growth_bytes;
   out.max_growth_bytes = options.max_growth_bytes;
   out.direct_bytes = options.direct_bytes;
+  out.magazine_bytes = options.magazine_bytes;
   return out;
 }
 

@@ -123,6 +123,8 @@ class Suballocator {
   // The block of any state that contains `offset`; kNoBlock beyond the range. Needs the lock.
   BlockIndex find_containing(std::uint64_t offset) const noexcept;
   BlockView view(BlockIndex block) const noexcept;
+  // Where a live block lies; that never changes while it lives. No lock needed by whoever the block belongs to.
+  Range range_of_live(BlockIndex block) const noexcept { return blocks_[block].range(); }
   BlockRecord& record(BlockIndex block) noexcept;
   const BlockRecord& record(BlockIndex block) const noexcept;
   // Blocks by ascending offset: for (auto b = first_block(); b != kNoBlock; b = next_block(b)).

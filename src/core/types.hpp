@@ -68,7 +68,7 @@ struct BlockRecord {
   std::uint32_t call_stack;  // id in the call stack table, 0 = none
   std::uint32_t generation;  // counts the uses of this table entry: tells a stale index from a fresh one
   std::uint32_t flags;       // the pool's allocation flags
-  std::uint32_t reserved;
+  std::uint32_t magazine;    // the magazine of the pool's that has the block, 0 = none; read and written atomically
 };
 static_assert(sizeof(BlockRecord) == 32);
 

@@ -13,7 +13,8 @@ void for_each_live(const PoolCore& pool, Visit visit) {
   for (const auto& arena : pool.arenas) {
     const core::Suballocator& blocks = arena->blocks();
     for (auto index = blocks.first_block(); index != core::kNoBlock; index = blocks.next_block(index)) {
-      if (blocks.view(index).state == core::BlockState::live) visit(*arena, index);
+      const bool is_live = blocks.view(index).state == core::BlockState::live;
+      if (is_live && cached_in(blocks.record(index)) == 0) visit(*arena, index);
     }
   }
 }
@@ -35,8 +36,9 @@ ArenaSnapshot snapshot_arena(const PoolCore& pool, const Arena& arena) {
     block.address = arena.address_of(view.range.offset);
     block.bytes = view.range.bytes;
     block.state = view.state;
-    if (view.state == core::BlockState::live) {
-      const core::BlockRecord& record = blocks.record(index);
+    const core::BlockRecord& record = blocks.record(index);
+    block.is_cached = view.state == core::BlockState::live && cached_in(record) != 0;
+    if (view.state == core::BlockState::live && !block.is_cached) {
       block.requested_bytes = record.requested_bytes;
       block.tag = pool.tags.text(record.tag);
       block.name = pool.names.text(record.name);

@@ -1,4 +1,5 @@
-// Inspecting a pool: sums by tag, the whole structure, and whether it all holds together. The lock is held.
+// Inspecting a pool: sums by tag, the whole structure, and whether it all holds together. The lock is held, and so are
+// the magazines (MagazinesHeld).
 #pragma once
 
 #include <string>

@@ -2,6 +2,8 @@
 //
 // reserved = allocated + cached + awaiting_free + free + moving; allocated >= requested. peak_* are highest values
 // since creation (or the last reset). All in bytes unless the name says otherwise.
+// While other threads work, what passes through their magazines may be missing from peak_allocated and peak_requested,
+// by at most what magazines may hold.
 #pragma once
 
 #include <cstdint>

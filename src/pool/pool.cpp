@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "pool/growth.hpp"
 #include "pool/inspect.hpp"
+#include "pool/magazines.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/serve.hpp"
 #include "pool/trim.hpp"
@@ -98,6 +99,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->device = std::move(device);
   impl->account = next_account.fetch_add(1, std::memory_order_relaxed);
   impl->rescue_steps = std::move(extra_steps);
+  impl->rescue_steps.push_back(std::make_unique<FlushMagazinesStep>());
   impl->rescue_steps.push_back(std::make_unique<GrowStep>());
   impl->rescue_steps.push_back(std::make_unique<ReleaseArenasStep>());
   std::stable_sort(impl->rescue_steps.begin(), impl->rescue_steps.end(),
@@ -109,8 +111,10 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
         limit > kMaxRangeBytes / kAddressesPerLimit ? kMaxRangeBytes : limit * kAddressesPerLimit;
     auto arena = Arena::create_expandable(*impl->device, impl->options.policy, impl->options.page_bytes, range, limit);
     if (!arena.is_ok()) return arena.take_status();
+    impl->page_arena = arena.value().get();
     impl->add_arena(arena.take());
   }
+  open_for_magazines(*impl);
   std::unique_ptr<Pool> pool(new Pool(std::move(impl)));
   if (options.initial_bytes > 0) {
     base::Status filled = fill_at_start(*pool->impl_, options.initial_bytes);
@@ -121,6 +125,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
 
 Pool::~Pool() {
   PoolCore& core = *impl_;
+  close_for_magazines(core);
   const std::vector<TagSnapshot> leaks = holders_by_tag(core);
   for (const TagSnapshot& leak : leaks) {
     base::log(base::LogLevel::warning, "pool",
@@ -171,10 +176,12 @@ base::Status Pool::free_named(std::string_view name) noexcept {
 
 base::Result<AllocationView> Pool::describe(device::Address address) const noexcept {
   std::lock_guard<std::mutex> lock(impl_->mutex);
+  const MagazinesHeld held(*impl_);
   const Arena* arena = impl_->arena_of(address);
   if (arena != nullptr) {
     const core::BlockIndex block = arena->blocks().find_containing(arena->offset_of(address));
-    if (arena->blocks().view(block).state == core::BlockState::live) return impl_->view_of(*arena, block);
+    const bool is_live = arena->blocks().view(block).state == core::BlockState::live;
+    if (is_live && cached_in(arena->blocks().record(block)) == 0) return impl_->view_of(*arena, block);
   }
   return base::not_found("no live allocation of pool '" + impl_->options.name + "' contains address " +
                          std::to_string(address));
@@ -210,6 +217,8 @@ Ledger Pool::ledger() const noexcept {
 
 void Pool::reset_peaks() noexcept {
   std::lock_guard<std::mutex> lock(impl_->mutex);
+  const MagazinesHeld held(*impl_);
+  for (const auto& magazine : impl_->magazines) take_over_counts(*impl_, *magazine);
   impl_->counts.peak_reserved_bytes = impl_->reserved;
   impl_->counts.peak_allocated_bytes = impl_->allocated;
   impl_->counts.peak_requested_bytes = impl_->requested;
@@ -217,11 +226,13 @@ void Pool::reset_peaks() noexcept {
 
 Snapshot Pool::snapshot() const {
   std::lock_guard<std::mutex> lock(impl_->mutex);
+  const MagazinesHeld held(*impl_);
   return take_snapshot(*impl_);
 }
 
 std::vector<AllocationView> Pool::live_allocations() const {
   std::lock_guard<std::mutex> lock(impl_->mutex);
+  const MagazinesHeld held(*impl_);
   return pool::live_allocations(*impl_);
 }
 
@@ -231,6 +242,8 @@ device::Device& Pool::device() const noexcept { return *impl_->device; }
 std::string Pool::validate() const {
   std::lock_guard<std::mutex> turn(impl_->miss_mutex);
   std::lock_guard<std::mutex> lock(impl_->mutex);
+  const MagazinesHeld held(*impl_);
+  for (const auto& magazine : impl_->magazines) take_over_counts(*impl_, *magazine);
   return check_pool(*impl_);
 }
 

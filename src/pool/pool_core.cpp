@@ -5,6 +5,23 @@ namespace {
 
 bool starts_above(device::Address address, const Arena* arena) { return address < arena->base(); }
 
+// What a magazine's owner did since the pool took its counts over.
+void add_magazine(const Magazine& magazine, Ledger* ledger) {
+  const auto grown = [](std::uint64_t sum, const OwnersCount& by) {
+    return sum + static_cast<std::uint64_t>(by.get());
+  };
+  ledger->peak_allocated_bytes =
+      std::max(ledger->peak_allocated_bytes, grown(ledger->allocated_bytes, magazine.allocated_high));
+  ledger->peak_requested_bytes =
+      std::max(ledger->peak_requested_bytes, grown(ledger->requested_bytes, magazine.requested_high));
+  ledger->allocated_bytes = grown(ledger->allocated_bytes, magazine.allocated_bytes);
+  ledger->requested_bytes = grown(ledger->requested_bytes, magazine.requested_bytes);
+  ledger->allocations = grown(ledger->allocations, magazine.allocations);
+  ledger->frees = grown(ledger->frees, magazine.frees);
+  ledger->cached_bytes = grown(ledger->cached_bytes, magazine.cached_bytes);
+  ledger->live_blocks -= static_cast<std::uint64_t>(magazine.cached_blocks.get());
+}
+
 }  // namespace
 
 Arena* PoolCore::arena_of(device::Address address) const noexcept {
@@ -31,18 +48,22 @@ std::unique_ptr<Arena> PoolCore::remove_arena(const Arena* arena) {
 Ledger PoolCore::ledger() const noexcept {
   Ledger ledger = counts;
   ledger.reserved_bytes = reserved;
-  ledger.allocated_bytes = allocated;
-  ledger.requested_bytes = requested;
   ledger.limit_bytes = options.limit_bytes;
+  std::uint64_t held_bytes = 0;  // by callers and magazines
   for (const auto& arena : arenas) {
     const core::SpaceTotals& totals = arena->blocks().totals();
+    held_bytes += totals.live_bytes;
     ledger.free_bytes += totals.free_ready_bytes;
     ledger.awaiting_free_bytes += totals.free_pending_bytes;
     ledger.live_blocks += totals.live_blocks;
     ledger.free_blocks += totals.free_blocks;
     ledger.largest_free_bytes = std::max(ledger.largest_free_bytes, arena->blocks().largest_free_bytes());
   }
-  ledger.moving_bytes = reserved - allocated - ledger.awaiting_free_bytes - ledger.free_bytes;
+  ledger.moving_bytes = reserved - held_bytes - ledger.awaiting_free_bytes - ledger.free_bytes;
+  ledger.allocated_bytes = allocated;
+  ledger.requested_bytes = requested;
+  for (const auto& magazine : magazines) add_magazine(*magazine, &ledger);
+  ledger.allocated_bytes = held_bytes - ledger.cached_bytes;
   return ledger;
 }
 

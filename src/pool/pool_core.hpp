@@ -16,6 +16,7 @@
 #include "device/page_pool.hpp"
 #include "pool/arena.hpp"
 #include "pool/ledger.hpp"
+#include "pool/magazine.hpp"
 #include "pool/name_table.hpp"
 #include "pool/options.hpp"
 #include "pool/rescue.hpp"
@@ -23,8 +24,25 @@
 
 namespace cistern::pool {
 
+// Which magazine a block is in. Threads that free the same block at once may ask at once.
+inline std::uint32_t cached_in(const core::BlockRecord& record) noexcept {
+  return std::atomic_ref(const_cast<std::uint32_t&>(record.magazine)).load(std::memory_order_relaxed);
+}
+// A block is freed by whoever changes this from 0 first: to a magazine's id, or to kBeingFreed under the pool's lock.
+// All others are told of a double free.
+inline constexpr std::uint32_t kBeingFreed = ~std::uint32_t{0};
+inline bool claim_for_free(core::BlockRecord& record, std::uint32_t by) noexcept {
+  std::uint32_t nobody = 0;
+  return std::atomic_ref(record.magazine).compare_exchange_strong(nobody, by, std::memory_order_acq_rel);
+}
+inline void set_cached_in(core::BlockRecord& record, std::uint32_t magazine) noexcept {
+  std::atomic_ref(record.magazine).store(magazine, std::memory_order_relaxed);
+}
+
 struct PoolCore {
   // Fixed after creation.
+  std::uint64_t id = 0;         // unique in the process
+  Arena* page_arena = nullptr;  // the expandable arena, first of all arenas; null: there are driver arenas only
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::PagePool> pages;  // null: this pool maps no pages
   device::AccountId account = 0;
@@ -35,11 +53,13 @@ struct PoolCore {
   mutable std::mutex mutex;
 
   // Guarded by `mutex`.
-  std::vector<std::unique_ptr<Arena>> arenas;  // in the order of their making; holes are searched in that order
+  std::vector<std::unique_ptr<Arena>> arenas;        // in the order of their making; holes are searched in that order
+  std::vector<std::unique_ptr<Magazine>> magazines;  // one for each thread that has freed here
   TextTable tags;
   NameTable names;
   core::ExposureWindow recent_sizes;
-  Ledger counts;                // counters and peaks; the sums are filled in by ledger()
+  Ledger counts;  // counters and peaks; the sums are filled in by ledger()
+  // What went through magazines since their owners last came here is not in the counts and the next sums.
   std::uint64_t reserved = 0;   // bytes of pages and driver allocations
   std::uint64_t allocated = 0;  // bytes of live blocks
   std::uint64_t requested = 0;  // of these, what was asked for

@@ -9,6 +9,7 @@
 #include "base/units.hpp"
 #include "pool/growth.hpp"
 #include "pool/inspect.hpp"
+#include "pool/magazines.hpp"
 #include "pool/oom_message.hpp"
 
 namespace cistern::pool {
@@ -18,8 +19,13 @@ namespace {
 struct Order {
   const AllocationRequest& request;
   Need need;
-  std::uint32_t name = 0;  // claimed in the pool's name table; 0: none
+  std::uint32_t name = 0;        // claimed in the pool's name table; 0: none
+  Magazine* magazine = nullptr;  // the calling thread's, if it has one
 };
+
+bool wants_direct(const PoolCore& pool, const Need& need) noexcept {
+  return pool.options.direct_bytes != 0 && need.bytes >= pool.options.direct_bytes;
+}
 
 base::Status check_request(const PoolCore& pool, const AllocationRequest& request, Need* need) {
   if (request.bytes == 0) return base::invalid_argument("a request of 0 bytes; ask for at least 1");
@@ -32,28 +38,24 @@ base::Status check_request(const PoolCore& pool, const AllocationRequest& reques
   }
   need->alignment = std::max({request.alignment, pool.device->info().alignment_bytes, core::kGranuleBytes});
   const std::uint64_t rounded = base::round_up(request.bytes, pool.options.round_bytes);
+  // Sizes near 2^64 wrap when rounded; no device has them, so they are out of memory like any other giant.
+  need->bytes = rounded < request.bytes ? request.bytes : rounded;
   // A block of whole pages that began inside a page would hold one page more for as long as it lives, and leave in both
   // end pages pieces that can't move. (LLaMA-7B's cache in blocks of 2 MiB: 1.117 of peak live without this rule.)
   const std::uint64_t page = pool.options.page_bytes;
-  if (page != 0 && base::is_aligned(rounded, page)) need->alignment = std::max(need->alignment, page);
-  // Sizes near 2^64 wrap when rounded; no device has them, so they are out of memory like any other giant.
-  need->bytes = rounded < request.bytes ? request.bytes : rounded;
+  if (page != 0 && base::is_aligned(rounded, page) && !wants_direct(pool, *need))
+    need->alignment = std::max(need->alignment, page);
   return {};
 }
 
 // Makes the bookkeeping of a block that was just taken from `arena`.
 device::Address record_block(PoolCore& pool, Arena& arena, core::BlockIndex block, const Order& order) {
-  const core::BlockView view = arena.blocks().view(block);
-  const device::Address address = arena.address_of(view.range.offset);
-  core::BlockRecord& record = arena.blocks().record(block);
-  record.requested_bytes = order.request.bytes;
-  record.tag = order.request.tag;
-  record.name = order.name;
-  record.call_stack = 0;
-  ++record.generation;
-  record.flags = order.request.flags;
+  const core::Range range = arena.blocks().range_of_live(block);
+  const device::Address address = arena.address_of(range.offset);
+  fill_record(arena.blocks().record(block), order.request, order.name);
   if (order.name != 0) pool.names.bind(order.name, address);
-  pool.allocated += view.range.bytes;
+  if (order.magazine != nullptr) take_over_counts(pool, *order.magazine);
+  pool.allocated += range.bytes;
   pool.requested += order.request.bytes;
   ++pool.counts.allocations;
   pool.counts.peak_allocated_bytes = std::max(pool.counts.peak_allocated_bytes, pool.allocated);
@@ -86,13 +88,16 @@ base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
   facts.device = pool.device->info().kind + ":" + std::to_string(pool.device->info().ordinal);
   facts.requested_bytes = order.request.bytes;
   facts.needed_bytes = order.need.bytes;
-  facts.alignment = order.need.alignment;
+  facts.alignment = order.request.alignment;
   facts.tag = pool.tags.text(order.request.tag);
   facts.ledger = pool.ledger();
   facts.exposure = pool.recent_sizes.exposure(facts.ledger.largest_free_bytes, facts.ledger.free_bytes);
   facts.expandable = pool.options.growth == Growth::expandable;
   facts.limited = limited;
-  facts.holders = holders_by_tag(pool);
+  {
+    const MagazinesHeld held(pool);
+    facts.holders = holders_by_tag(pool);
+  }
   facts.tried = std::move(tried);
   lock.unlock();
   auto memory = pool.device->memory();
@@ -104,10 +109,6 @@ base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
   if (pool.pages) facts.pages_kept_bytes = pool.pages->counts().kept * pool.pages->page_bytes();
   return base::Status(limited ? base::StatusCode::limit_exceeded : base::StatusCode::out_of_memory,
                       explain_out_of_memory(facts));
-}
-
-bool wants_direct(const PoolCore& pool, const Need& need) noexcept {
-  return pool.options.direct_bytes != 0 && need.bytes >= pool.options.direct_bytes;
 }
 
 // An oversize request that asks for its own driver allocation; 0 when limit or driver refuse: the arenas serve it then.
@@ -151,7 +152,8 @@ base::Status explain_bad_free(const PoolCore& pool, const Arena& arena, device::
   char hex[32];
   std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(address));
   const core::BlockIndex block = arena.blocks().find_containing(arena.offset_of(address));
-  if (arena.blocks().view(block).state == core::BlockState::live) {
+  const bool is_live = arena.blocks().view(block).state == core::BlockState::live;
+  if (is_live && cached_in(arena.blocks().record(block)) == 0) {
     const AllocationView view = pool.view_of(arena, block);
     return base::invalid_argument(std::string(hex) + " points " + std::to_string(address - view.address) +
                                   " bytes into a live block of " + std::to_string(view.granted_bytes) +
@@ -165,9 +167,13 @@ base::Status explain_bad_free(const PoolCore& pool, const Arena& arena, device::
 }  // namespace
 
 base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& request) {
-  Order order{request, {}, 0};
+  Order order{request, {}, 0, nullptr};
   base::Status wrong = check_request(pool, request, &order.need);
   if (!wrong.is_ok()) return wrong;
+  if (request.name.empty() && request.alignment <= pool.device->info().alignment_bytes) {
+    if (const device::Address address = serve_from_magazine(pool, request, order.need)) return address;
+  }
+  order.magazine = magazine_of_this_thread(pool);
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
     if (!request.name.empty()) {
@@ -188,6 +194,7 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
 }
 
 base::Status give_up(PoolCore& pool, device::Address address) {
+  if (keep_in_magazine(pool, address)) return {};
   std::unique_ptr<Arena> direct;
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
@@ -196,9 +203,12 @@ base::Status give_up(PoolCore& pool, device::Address address) {
       return base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
     }
     const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
-    if (block == core::kNoBlock) return explain_bad_free(pool, *arena, address);
+    if (block == core::kNoBlock || !claim_for_free(arena->blocks().record(block), kBeingFreed)) {
+      return explain_bad_free(pool, *arena, address);
+    }
     const core::BlockRecord& record = arena->blocks().record(block);
-    pool.allocated -= arena->blocks().view(block).range.bytes;
+    if (Magazine* magazine = magazine_known_to_this_thread(pool)) take_over_counts(pool, *magazine);
+    pool.allocated -= arena->blocks().range_of_live(block).bytes;
     pool.requested -= record.requested_bytes;
     ++pool.counts.frees;
     if (record.name != 0) pool.names.remove(record.name);

@@ -29,6 +29,7 @@ struct BlockSnapshot {
   device::Address address = 0;
   std::uint64_t bytes = 0;
   core::BlockState state = core::BlockState::unused;
+  bool is_cached = false;             // live for the arena, but nobody's: in a thread's magazine
   std::uint64_t requested_bytes = 0;  // live blocks
   std::string tag;
   std::string name;

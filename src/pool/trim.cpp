@@ -2,6 +2,7 @@
 
 #include "base/bits.hpp"
 #include "pool/growth.hpp"
+#include "pool/magazines.hpp"
 #include "pool/page_transfer.hpp"
 
 namespace cistern::pool {
@@ -25,6 +26,7 @@ base::Result<std::uint64_t> trim(PoolCore& pool, std::uint64_t keep_bytes) {
   std::lock_guard<std::mutex> turn(pool.miss_mutex);
   std::unique_lock<std::mutex> lock(pool.mutex);
   base::Status failure;
+  empty_magazines(pool);
   std::uint64_t returned = release_free_arenas(pool, keep_bytes, lock, &failure);
   for (std::size_t i = 0; i < pool.arenas.size() && pool.reserved > keep_bytes; ++i) {
     if (pool.arenas[i]->kind() != ArenaKind::expandable) continue;

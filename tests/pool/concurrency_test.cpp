@@ -4,6 +4,7 @@
 #include <atomic>
 #include <random>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "pool/pool_fixture.hpp"
@@ -23,7 +24,7 @@ void work(TestPool& test, unsigned seed, std::atomic<int>& corrupted) {
   const auto word_at = [&](device::Address at) { return static_cast<std::uint64_t*>(test.device->host_alias(at)); };
   for (int step = 0; step < 1500; ++step) {
     if (random() % 100 < 55 && live.size() < 24) {
-      const std::uint64_t bytes = 512 * (1 + random() % 256);
+      const std::uint64_t bytes = random() % 2 == 0 ? 4096 : 512 * (1 + random() % 256);  // some sizes recur
       const device::Address at = must_allocate(*test.pool, bytes);
       if (at == 0) continue;
       live.push_back({at, bytes});
@@ -42,11 +43,13 @@ void work(TestPool& test, unsigned seed, std::atomic<int>& corrupted) {
   }
 }
 
-class PoolConcurrency : public ::testing::TestWithParam<Growth> {};
+// Growth and magazine bytes.
+using ConcurrentSetup = std::tuple<Growth, std::uint64_t>;
+class PoolConcurrency : public ::testing::TestWithParam<ConcurrentSetup> {};
 
 TEST_P(PoolConcurrency, ThreadsShareAPoolWhileItIsTrimmedAndLookedAt) {
   PoolOptions options;
-  options.growth = GetParam();
+  std::tie(options.growth, options.magazine_bytes) = GetParam();
   options.limit_bytes = 4 * kMiB;  // tight: misses and failures happen all the time
   TestPool test(make_device("host", 64 * kMiB), options);
   std::atomic<int> corrupted{0};
@@ -75,7 +78,7 @@ TEST_P(PoolConcurrency, ThreadsShareAPoolWhileItIsTrimmedAndLookedAt) {
 
 TEST_P(PoolConcurrency, OneNameIsServedOnce) {
   PoolOptions options;
-  options.growth = GetParam();
+  std::tie(options.growth, options.magazine_bytes) = GetParam();
   TestPool test(make_device("counting", 64 * kMiB), options);
   std::atomic<int> served{0};
   std::vector<std::thread> threads;
@@ -92,8 +95,43 @@ TEST_P(PoolConcurrency, OneNameIsServedOnce) {
   EXPECT_EQ(test->ledger().live_blocks, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PoolConcurrency, ::testing::Values(Growth::expandable, Growth::arenas),
-                         growth_param_name);
+// Two threads free one block at the same instant: one of them is told, and the block is served once.
+TEST_P(PoolConcurrency, ABlockFreedTwiceAtOnceIsFreedOnce) {
+  PoolOptions options;
+  std::tie(options.growth, options.magazine_bytes) = GetParam();
+  TestPool test(make_device("counting", 64 * kMiB), options);
+  for (int round = 0; round < 300; ++round) {
+    const device::Address at = must_allocate(*test.pool, 4096);
+    ASSERT_NE(at, 0u);
+    std::atomic<int> ready{0};
+    std::atomic<int> freed{0};
+    const auto free_it = [&] {
+      ++ready;
+      while (ready < 2) {
+      }
+      if (test->free(at).is_ok()) ++freed;
+    };
+    std::thread other(free_it);
+    free_it();
+    other.join();
+    ASSERT_EQ(freed, 1) << "round " << round;
+    const device::Address first = must_allocate(*test.pool, 4096);
+    const device::Address second = must_allocate(*test.pool, 4096);
+    ASSERT_NE(first, second);
+    ASSERT_TRUE(test->free(first).is_ok());
+    ASSERT_TRUE(test->free(second).is_ok());
+  }
+  EXPECT_EQ(test->validate(), "");
+  EXPECT_EQ(test->ledger().allocated_bytes, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PoolConcurrency,
+                         ::testing::Combine(::testing::Values(Growth::expandable, Growth::arenas),
+                                            ::testing::Values(0, kMiB)),
+                         [](const ::testing::TestParamInfo<ConcurrentSetup>& setup) {
+                           return std::string(growth_name(std::get<0>(setup.param))) +
+                                  (std::get<1>(setup.param) != 0 ? "_magazines" : "");
+                         });
 
 }  // namespace
 }  // namespace cistern::pool

@@ -151,9 +151,19 @@ TEST(GrowthOfPages, TakesOnlyThePagesThatTheRequestLacks) {
   TestPool test(make_device("counting", kGiB), {});
   const device::Address first = must_allocate(*test.pool, 10 * kTestPage + 512);
   EXPECT_EQ(test->ledger().reserved_bytes, 11 * kTestPage);
-  const device::Address second = must_allocate(*test.pool, kTestPage);
+  const device::Address second = must_allocate(*test.pool, kTestPage + 512);
   EXPECT_EQ(test->ledger().reserved_bytes, 12 * kTestPage) << "the rest of the last page is used";
   EXPECT_EQ(second, first + 10 * kTestPage + 512);
+}
+
+// A block of whole pages that began within a page would hold two pages at its ends for as long as it lives.
+TEST(GrowthOfPages, BlocksOfWholePagesBeginAtAPage) {
+  TestPool test(make_device("counting", kGiB), {});
+  ASSERT_NE(must_allocate(*test.pool, 512), 0u);
+  const device::Address whole = must_allocate(*test.pool, 4 * kTestPage);
+  EXPECT_EQ(whole % kTestPage, 0u);
+  const device::Address within = must_allocate(*test.pool, kTestPage - 512);
+  EXPECT_EQ(within % kTestPage, 512u) << "smaller ones fill the rest";
 }
 
 TEST(GrowthOfPages, TheConfiguredStepIsTakenAndGivenUpWhenTheDeviceIsFull) {

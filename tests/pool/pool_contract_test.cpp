@@ -13,7 +13,8 @@
 namespace cistern::pool {
 namespace {
 
-using Setup = std::tuple<const char*, Growth, core::FitPolicy>;
+// Device, growth, policy, magazine bytes.
+using Setup = std::tuple<const char*, Growth, core::FitPolicy, std::uint64_t>;
 
 class PoolContract : public ::testing::TestWithParam<Setup> {
  protected:
@@ -22,6 +23,7 @@ class PoolContract : public ::testing::TestWithParam<Setup> {
     options.growth = std::get<1>(GetParam());
     options.policy = std::get<2>(GetParam());
     options.growth_is_required = true;
+    options.magazine_bytes = std::get<3>(GetParam());
     return options;
   }
   TestPool make(PoolOptions options, std::uint64_t capacity = 64 * kMiB) const {
@@ -251,7 +253,7 @@ TEST_P(PoolContract, SnapshotTilesEveryArena) {
   for (const BlockSnapshot& block : arena.blocks) {
     EXPECT_EQ(block.address, at);
     at += block.bytes;
-    live += block.state == core::BlockState::live ? block.bytes : 0;
+    live += block.state == core::BlockState::live && !block.is_cached ? block.bytes : 0;
   }
   EXPECT_EQ(at, arena.base + arena.range_bytes);
   EXPECT_EQ(live, snapshot.ledger.allocated_bytes);
@@ -358,14 +360,15 @@ TEST_P(PoolContract, RandomTrafficKeepsBlocksApartAndContentsWhole) {
 
 std::string setup_name(const ::testing::TestParamInfo<Setup>& info) {
   return std::string(std::get<0>(info.param)) + "_" + std::string(growth_name(std::get<1>(info.param))) + "_" +
-         std::string(policy_name(std::get<2>(info.param)));
+         std::string(policy_name(std::get<2>(info.param))) + (std::get<3>(info.param) != 0 ? "_magazines" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PoolContract,
                          ::testing::Combine(::testing::Values("host", "simulated", "counting"),
                                             ::testing::Values(Growth::expandable, Growth::arenas),
                                             ::testing::Values(core::FitPolicy::best_fit, core::FitPolicy::first_fit,
-                                                              core::FitPolicy::exact_best_fit)),
+                                                              core::FitPolicy::exact_best_fit),
+                                            ::testing::Values(0, 8 * kMiB)),
                          setup_name);
 
 }  // namespace
