@@ -49,7 +49,8 @@ class Frame(CommandLine):
         text = texts.pop()
         self.assertIn("usage: cistern VERB", text)
         self.assertIn("exit codes: 0 ok; 1 something was found", text)
-        self.assertIn("\nexamples:\n  cistern options", text)
+        self.assertIn("\nexamples:\n  cistern run", text)
+        self.assertIn("  cistern options --json", text)
 
     def test_every_verb_has_help_with_examples(self):
         listing = cistern("help").stdout.split("verbs:\n")[1].split("\n\n")[0]
