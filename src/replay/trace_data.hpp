@@ -24,11 +24,11 @@ struct TraceEvent {
 
 // What was found in a file that is no event, by kind. All zero for a clean trace.
 struct TraceRemarks {
-  std::uint64_t frees_without_allocation = 0;  // left out: the block was live before the recording, or freed twice
+  std::uint64_t frees_without_allocation = 0;  // left out: the block was never allocated here, or freed twice
   std::uint64_t repeated_ids = 0;              // an id allocated while live: taken as free and allocation
-  std::uint64_t zero_sizes = 0;                // left out
+  std::uint64_t zero_sizes = 0;                // blocks of no bytes, or that live for no time: left out
   std::uint64_t times_going_back = 0;          // taken at the latest time so far
-  std::uint64_t foreign_events = 0;            // kinds of events that are not allocations or frees
+  std::uint64_t foreign_events = 0;            // of kinds that are not allocations or frees, or belong to another level
   std::uint64_t live_before_start = 0;         // blocks that the file says were live at its beginning: allocated at 0
 };
 

@@ -14,8 +14,6 @@ using base::StatusCode;
 
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 bool is_inside_quotes(std::string_view text) noexcept { return std::count(text.begin(), text.end(), '"') % 2 != 0; }
 
 std::string_view unquoted(std::string_view field) noexcept {
@@ -44,11 +42,12 @@ CsvTable::CsvTable(Input* input, std::vector<std::string_view> columns)
 
 Result<CsvTable> CsvTable::open(Input* input, std::vector<std::string_view> columns) noexcept {
   CsvTable table(input, std::move(columns));
-  auto has_header = table.next_record();
-  if (!has_header.is_ok()) return has_header.take_status();
-  if (!has_header.value()) return Status(StatusCode::corrupted, "the file has no header line");
-  std::string_view header = table.record_;
-  if (header.starts_with(kByteOrderMark)) header.remove_prefix(kByteOrderMark.size());
+  do {  // comments may stand before the header
+    auto has_header = table.next_record();
+    if (!has_header.is_ok()) return has_header.take_status();
+    if (!has_header.value()) return Status(StatusCode::corrupted, "the file has no header line");
+  } while (table.record_.starts_with('#'));
+  const std::string_view header = table.record_;
   split_csv(header, table.fields_);
   for (const std::string_view column : table.columns_) {
     const auto place = std::find(table.fields_.begin(), table.fields_.end(), column);

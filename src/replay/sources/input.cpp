@@ -12,7 +12,8 @@ using base::StatusCode;
 
 namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
-}
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+}  // namespace
 
 Input::Input(std::unique_ptr<ByteSource> source, const ReadLimits& limits)
     : source_(std::move(source)), limits_(limits), buffer_(kBufferBytes) {}
@@ -65,6 +66,7 @@ Result<bool> Input::next_line(std::string_view& line) noexcept {
   ++line_number_;
   if (line_.ends_with('\r')) line_.pop_back();
   line = line_;
+  if (line_number_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   return true;
 }
 

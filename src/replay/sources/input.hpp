@@ -21,7 +21,8 @@ class Input {
   // The bytes ahead, up to `count` of them (no more than 64 KiB), without taking them. The view is good until the next
   // call.
   base::Result<std::string_view> peek(std::size_t count) noexcept;
-  // The next line without its end (\n or \r\n); false at the end of the file. The view is good until the next call.
+  // The next line without its end (\n or \r\n) and the file's byte order mark; false at the end of the file. The view
+  // is good until the next call.
   base::Result<bool> next_line(std::string_view& line) noexcept;
   // Exactly `count` bytes, or an error that says the file was cut short.
   base::Status take(char* to, std::size_t count) noexcept;
