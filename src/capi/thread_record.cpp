@@ -1,9 +1,6 @@
 #include "capi/thread_record.hpp"
 
-#include <linux/membarrier.h>
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ctime>
 #include <new>
@@ -11,13 +8,10 @@
 namespace cistern::capi {
 
 thread_local constinit ThreadRecord* current_record = nullptr;
-constinit std::atomic<bool> calls_need_fence{true};
 
 namespace {
 
 std::atomic<ThreadRecord*> all_records{nullptr};
-
-int membarrier(int command) noexcept { return static_cast<int>(syscall(SYS_membarrier, command, 0, 0)); }
 
 void release_record(void* thread_record) {
   auto* record = static_cast<ThreadRecord*>(thread_record);
@@ -30,12 +24,9 @@ void release_record(void* thread_record) {
 // A thread-specific key and not a thread_local object: its destructor runs again when a destructor of the program that
 // ran later has called the library once more.
 struct Process {
-  Process() noexcept
-      : key_exists(pthread_key_create(&key, &release_record) == 0),
-        has_membarrier(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0) {}
+  Process() noexcept : key_exists(pthread_key_create(&key, &release_record) == 0) { base::prepare_asymmetric_fences(); }
   pthread_key_t key{};
   bool key_exists;
-  bool has_membarrier;
 };
 
 const Process& process() noexcept {
@@ -64,7 +55,6 @@ ThreadRecord* make_record() noexcept {
 
 ThreadRecord* take_record() noexcept {
   const Process& here = process();
-  if (here.has_membarrier) calls_need_fence.store(false, std::memory_order_relaxed);
   ThreadRecord* record = reuse_record();
   if (record == nullptr) record = make_record();
   if (record == nullptr) return nullptr;
@@ -75,8 +65,7 @@ ThreadRecord* take_record() noexcept {
 }
 
 void wait_until_unused(std::uint64_t handle) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (process().has_membarrier) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  base::heavy_fence();
   for (ThreadRecord* record = all_records.load(std::memory_order_acquire); record != nullptr; record = record->next) {
     while (record->handle_in_use.load(std::memory_order_acquire) == handle) {
       const timespec pause{0, 50'000};

@@ -2,8 +2,8 @@
 //
 // A call on a handle announces it in its own record before it looks whether the handle is valid; who destroys the
 // handle makes it invalid first and then waits until no record announces it. Both need their store to be seen before
-// their load. The destroyer pays for both sides with a membarrier(2), so that a call, which is the frequent side, costs
-// two plain stores; where the kernel has no membarrier, calls pay for a fence.
+// their load. The destroyer pays for both sides (base/asymmetric_fence.hpp), so that a call, which is the frequent
+// side, costs two plain stores.
 //
 // Records are never freed: a record of a thread that has ended serves the next new thread.
 #pragma once
@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+
+#include "base/asymmetric_fence.hpp"
 
 namespace cistern::capi {
 
@@ -35,8 +37,6 @@ struct ThreadRecord {
 // Null before the thread's first call, and again once its keys were destroyed. Initial-exec: eight bytes of static TLS,
 // read by one instruction; the loader keeps room for as little even for a library opened late.
 extern thread_local constinit ThreadRecord* current_record __attribute__((tls_model("initial-exec")));
-// True until it is known that the kernel has membarrier.
-extern std::atomic<bool> calls_need_fence;
 
 // Gives the thread its record. Null where the host has no memory for one.
 ThreadRecord* take_record() noexcept;
@@ -49,11 +49,7 @@ inline ThreadRecord* this_thread_record() noexcept {
 // Announces the handle: after the return, either a destroyer sees it or the caller sees that it is invalid.
 inline void announce(ThreadRecord* record, std::uint64_t handle) noexcept {
   record->handle_in_use.store(handle, std::memory_order_relaxed);
-  if (calls_need_fence.load(std::memory_order_relaxed)) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } else {
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other half is in wait_until_unused()
-  }
+  base::light_fence();  // the heavy half is in wait_until_unused()
 }
 
 // Returns when no thread is inside a call on `handle`, which has been made invalid before.
