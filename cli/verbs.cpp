@@ -6,6 +6,7 @@ namespace cistern::cli {
 std::vector<std::unique_ptr<Verb>> all_verbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   verbs.push_back(make_run_verb());
+  verbs.push_back(make_leaks_verb());
   verbs.push_back(make_options_verb());
   verbs.push_back(make_scenario_verb());
   return verbs;

@@ -110,6 +110,47 @@ std::vector<OptionSpec> growth_options() {
   };
 }
 
+std::vector<OptionSpec> trace_options() {
+  return {
+      {.name = "CISTERN_TRACE",
+       .type = OptionType::flag,
+       .range = "ON|OFF",
+       .default_value = "OFF",
+       .doc = "Records every allocation, free and page movement, with call stacks, in CISTERN_TRACE_FILE.",
+       .aliases = {"ASCEND_MEMPOOL_TRACE"}},
+      {.name = "CISTERN_TRACE_FILE",
+       .type = OptionType::text,
+       .range = "a path",
+       .default_value = "cistern.trace",
+       .doc = "Where the trace goes; what is there is replaced. A name that ends in .log or .txt gets text, a line an "
+              "event; any other the compact binary form. `cistern leaks` reads both.",
+       .aliases = {"ASCEND_MEMPOOL_TRACE_FILE"}},
+      {.name = "CISTERN_TRACE_STACK_DEPTH",
+       .type = OptionType::integer,
+       .range = "0..62",
+       .default_value = "16",
+       .doc = "How many return addresses of a call stack are recorded; 0 is none, which costs far less.",
+       .aliases = {},
+       .max_value = 62},
+      {.name = "CISTERN_TRACE_LIMIT_BYTES",
+       .type = OptionType::bytes,
+       .range = "0 or 64KiB..16TiB",
+       .default_value = "0",
+       .doc = "About the most that the trace and the file before it (the same name and .1) take on disk: at half of it "
+              "a new file is begun, with all that is live then. 0 is no limit.",
+       .aliases = {},
+       .min_value = static_cast<double>(64 * kKiB),
+       .max_value = kMaxPoolBytes,
+       .zero_is_allowed = true},
+      {.name = "CISTERN_LEAK_REPORT",
+       .type = OptionType::flag,
+       .range = "ON|OFF",
+       .default_value = "OFF",
+       .doc = "When the process exits, what was never freed is logged as a warning, by the places that asked for it.",
+       .aliases = {}},
+  };
+}
+
 std::vector<OptionSpec> other_options() {
   return {
       {.name = "CISTERN_LOG_LEVEL",
@@ -131,7 +172,7 @@ std::vector<OptionSpec> other_options() {
 
 std::vector<OptionSpec> make_table() {
   std::vector<OptionSpec> table;
-  for (auto* part : {placement_options, size_options, growth_options, other_options}) {
+  for (auto* part : {placement_options, size_options, growth_options, trace_options, other_options}) {
     for (OptionSpec& spec : part()) table.push_back(std::move(spec));
   }
   return table;

@@ -35,7 +35,8 @@ base::Result<std::unique_ptr<pool::Pool>> make_pool(const std::shared_ptr<device
   if (!options.is_ok()) return options.take_status();
   auto pages = capi::page_pool_of(device, capi::page_bytes_for(options.value(), device->info()));
   if (!pages.is_ok()) return pages.take_status();
-  return pool::Pool::create(device, pages.take(), options.value(), compact::rescue_steps(options.value().on_miss));
+  return pool::Pool::create(device, pages.take(), options.value(), compact::rescue_steps(options.value().on_miss),
+                            capi::observer_from_environment(options.value(), device->info()));
 }
 
 cistern_ledger_t ledger_to_c(const pool::Ledger& ledger) noexcept {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/options.hpp"
+#include "trace/process_trace.hpp"
 
 extern char** environ;
 
@@ -58,6 +59,13 @@ base::Result<pool::PoolOptions> pool_options_from_environment() {
   auto set = base::OptionSet::from_environment(environ);
   if (!set.is_ok()) return set.take_status();
   return pool::pool_options_from(set.value());
+}
+
+std::shared_ptr<pool::Observer> observer_from_environment(const pool::PoolOptions& options,
+                                                          const device::DeviceInfo& device) {
+  const auto set = base::OptionSet::from_environment(environ);
+  if (!set.is_ok()) return nullptr;
+  return trace::observe_by_options(set.value(), options.name, device.kind + ":" + std::to_string(device.ordinal));
 }
 
 cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexcept {

@@ -1,9 +1,12 @@
 // PoolOptions of the pool, and cistern_pool_options of the C interface: the same choices, translated.
 #pragma once
 
+#include <memory>
+
 #include "base/result.hpp"
 #include "cistern/cistern.h"
 #include "device/device.hpp"
+#include "pool/observer.hpp"
 #include "pool/options.hpp"
 
 namespace cistern::capi {
@@ -12,6 +15,10 @@ namespace cistern::capi {
 base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t& given);
 // What CISTERN_* variables set, defaults elsewhere.
 base::Result<pool::PoolOptions> pool_options_from_environment();
+// Who is told of a new pool's events, as CISTERN_TRACE and CISTERN_LEAK_REPORT say; null: nobody. An environment that
+// can't be read asks for nobody; it is a warning elsewhere.
+std::shared_ptr<pool::Observer> observer_from_environment(const pool::PoolOptions& options,
+                                                          const device::DeviceInfo& device);
 // `name` is not translated: it is the caller's.
 cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexcept;
 

@@ -6,6 +6,7 @@
 #include "base/bits.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "pool/observed.hpp"
 #include "pool/page_transfer.hpp"
 
 namespace cistern::pool {
@@ -114,6 +115,11 @@ base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan
   lock.lock();
   pool.reserved += static_cast<std::uint64_t>(transfer.commit());
   pool.note_reserved_peak();
+  if (pool.observer) {
+    transfer.for_each_change([&](core::Range range, bool filled) {
+      observe_range(pool, filled ? EventOp::fill : EventOp::vacate, arena.address_of(range.offset), range.bytes);
+    });
+  }
   return status;
 }
 
@@ -127,6 +133,7 @@ base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, Arena
   pool.add_arena(made.take());
   pool.reserved += arena->mapped_bytes();
   pool.note_reserved_peak();
+  observe_range(pool, EventOp::driver_malloc, arena->base(), arena->mapped_bytes());
   return arena;
 }
 
@@ -155,10 +162,12 @@ std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std:
     if (largest == nullptr) break;
     std::unique_ptr<Arena> arena = pool.remove_arena(largest);
     const std::uint64_t bytes = arena->mapped_bytes();
+    const device::Address base = arena->base();
     lock.unlock();
     base::Status status = arena->give_back(nullptr);
     lock.lock();
     if (status.is_ok()) {
+      observe_range(pool, EventOp::driver_free, base, bytes);
       released += bytes;
       pool.reserved -= bytes;
     } else {
@@ -171,10 +180,12 @@ std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std:
 }
 
 void return_direct_arena(PoolCore& pool, std::unique_ptr<Arena> arena) {
+  const device::Address base = arena->base();
   const base::Status status = arena->give_back(nullptr);
   std::lock_guard<std::mutex> lock(pool.mutex);
   if (status.is_ok()) {
     pool.reserved -= arena->range_bytes();
+    observe_range(pool, EventOp::driver_free, base, arena->range_bytes());
     return;
   }
   base::log(base::LogLevel::warning, "pool",

@@ -30,6 +30,18 @@ class PageTransfer {
   base::Status execute();
   // Bytes by which the arena's mapped memory changed. Afterwards the target, if execute succeeded, is one free block.
   std::int64_t commit();
+  // After commit: report(range, true) where pages came, report(range, false) where they went.
+  template <typename Report>
+  void for_each_change(const Report& report) const {
+    for (const Move& donor : donors_) {
+      if (donor.unmapped_bytes != 0) report(core::Range{donor.range.offset, donor.unmapped_bytes}, false);
+    }
+    for (const Move& fill : fills_) {
+      if (!fill.mapped.empty()) {
+        report(core::Range{fill.range.offset, fill.mapped.size() * arena_.page_bytes()}, true);
+      }
+    }
+  }
 
  private:
   struct Move {

@@ -9,6 +9,7 @@
 #include "pool/growth.hpp"
 #include "pool/inspect.hpp"
 #include "pool/magazines.hpp"
+#include "pool/observed.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/serve.hpp"
 #include "pool/trim.hpp"
@@ -90,7 +91,8 @@ Pool::Pool(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device> device,
                                                  std::shared_ptr<device::PagePool> pages, const PoolOptions& options,
-                                                 std::vector<std::unique_ptr<RescueStep>> extra_steps) noexcept {
+                                                 std::vector<std::unique_ptr<RescueStep>> extra_steps,
+                                                 std::shared_ptr<Observer> observer) noexcept {
   if (!device) return base::invalid_argument("a pool needs a device");
   auto completed = complete(options, device->info(), pages.get());
   if (!completed.is_ok()) return completed.take_status();
@@ -98,6 +100,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->options = completed.take();
   impl->device = std::move(device);
   impl->account = next_account.fetch_add(1, std::memory_order_relaxed);
+  impl->observer = std::move(observer);
   impl->rescue_steps = std::move(extra_steps);
   impl->rescue_steps.push_back(std::make_unique<FlushMagazinesStep>());
   impl->rescue_steps.push_back(std::make_unique<GrowStep>());
@@ -126,6 +129,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
 Pool::~Pool() {
   PoolCore& core = *impl_;
   close_for_magazines(core);
+  observe_range(core, EventOp::pool_end, 0, 0);
   const std::vector<TagSnapshot> leaks = holders_by_tag(core);
   for (const TagSnapshot& leak : leaks) {
     base::log(base::LogLevel::warning, "pool",
@@ -149,16 +153,24 @@ Pool::~Pool() {
 }
 
 base::Result<device::Address> Pool::allocate(const AllocationRequest& request) noexcept {
+  if (impl_->observer) [[unlikely]]
+    return allocate_observed(*impl_, request, __builtin_return_address(0));
   return serve(*impl_, request);
 }
 
 base::Result<device::Address> Pool::allocate(std::uint64_t bytes) noexcept {
   AllocationRequest request;
   request.bytes = bytes;
+  if (impl_->observer) [[unlikely]]
+    return allocate_observed(*impl_, request, __builtin_return_address(0));
   return serve(*impl_, request);
 }
 
-base::Status Pool::free(device::Address address) noexcept { return give_up(*impl_, address); }
+base::Status Pool::free(device::Address address) noexcept {
+  if (impl_->observer) [[unlikely]]
+    return free_observed(*impl_, address, __builtin_return_address(0));
+  return give_up(*impl_, address);
+}
 
 base::Result<AllocationView> Pool::find(std::string_view name) const noexcept {
   std::lock_guard<std::mutex> lock(impl_->mutex);
@@ -189,7 +201,9 @@ base::Result<AllocationView> Pool::describe(device::Address address) const noexc
 
 TagId Pool::intern_tag(std::string_view tag) noexcept {
   std::lock_guard<std::mutex> lock(impl_->mutex);
-  return impl_->tags.intern(tag);
+  const TagId id = impl_->tags.intern(tag);
+  if (impl_->observer && id != 0) impl_->observer->on_tag(id, tag);
+  return id;
 }
 
 base::Status Pool::register_range(device::Address address, std::uint64_t bytes) noexcept {

@@ -17,6 +17,7 @@
 #include "device/device.hpp"
 #include "device/page_pool.hpp"
 #include "pool/ledger.hpp"
+#include "pool/observer.hpp"
 #include "pool/options.hpp"
 #include "pool/rescue.hpp"
 #include "pool/snapshot.hpp"
@@ -45,10 +46,12 @@ struct AllocationRequest {
 class Pool {
  public:
   // `pages` may be null where growth is `arenas` or the device has no pages; its page size must be the options' (or
-  // the options' is 0, then it is taken from `pages`). `extra_steps` join the rescue list (see rescue.hpp).
+  // the options' is 0, then it is taken from `pages`). `extra_steps` join the rescue list (see rescue.hpp). `observer`
+  // (may be null) is told of every event.
   static base::Result<std::unique_ptr<Pool>> create(std::shared_ptr<device::Device> device,
                                                     std::shared_ptr<device::PagePool> pages, const PoolOptions& options,
-                                                    std::vector<std::unique_ptr<RescueStep>> extra_steps = {}) noexcept;
+                                                    std::vector<std::unique_ptr<RescueStep>> extra_steps = {},
+                                                    std::shared_ptr<Observer> observer = nullptr) noexcept;
   // Gives everything back to the device. Live blocks are logged as leaks, by tag; use live_allocations() before.
   ~Pool();
   Pool(const Pool&) = delete;

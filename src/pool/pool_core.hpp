@@ -18,6 +18,7 @@
 #include "pool/ledger.hpp"
 #include "pool/magazine.hpp"
 #include "pool/name_table.hpp"
+#include "pool/observer.hpp"
 #include "pool/options.hpp"
 #include "pool/rescue.hpp"
 #include "pool/text_table.hpp"
@@ -48,6 +49,7 @@ struct PoolCore {
   device::AccountId account = 0;
   PoolOptions options;
   std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
+  std::shared_ptr<Observer> observer;                     // null: nobody is told of events
 
   std::mutex miss_mutex;
   mutable std::mutex mutex;

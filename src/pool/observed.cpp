@@ -1,0 +1,48 @@
+#include "pool/observed.hpp"
+
+#include "base/bits.hpp"
+#include "pool/serve.hpp"
+
+namespace cistern::pool {
+
+base::Result<device::Address> allocate_observed(PoolCore& pool, const AllocationRequest& request, const void* caller) {
+  auto served = serve(pool, request);
+  Event event;
+  event.requested_bytes = request.bytes;
+  event.tag = request.tag;
+  event.caller = caller;
+  if (served.is_ok()) {
+    event.address = served.value();
+    event.granted_bytes = base::round_up(request.bytes, pool.options.round_bytes);
+  } else {
+    const base::StatusCode code = served.status().code();
+    if (code != base::StatusCode::out_of_memory && code != base::StatusCode::limit_exceeded) return served;
+    event.op = EventOp::out_of_memory;
+  }
+  event.sequence = pool.observer->next_sequence();
+  pool.observer->on_event(event);
+  return served;
+}
+
+base::Status free_observed(PoolCore& pool, device::Address address, const void* caller) {
+  Event event;
+  event.op = EventOp::free;
+  event.address = address;
+  event.caller = caller;
+  event.sequence = pool.observer->next_sequence();  // before anybody else can get the block
+  base::Status freed = give_up(pool, address);
+  if (freed.is_ok()) pool.observer->on_event(event);
+  return freed;
+}
+
+void observe_range(const PoolCore& pool, EventOp op, device::Address address, std::uint64_t bytes) noexcept {
+  if (!pool.observer) return;
+  Event event;
+  event.op = op;
+  event.address = address;
+  event.granted_bytes = bytes;
+  event.sequence = pool.observer->next_sequence();
+  pool.observer->on_event(event);
+}
+
+}  // namespace cistern::pool

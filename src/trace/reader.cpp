@@ -1,0 +1,65 @@
+#include "trace/reader.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.hpp"
+#include "trace/binary_format.hpp"
+#include "trace/text_log.hpp"
+
+namespace cistern::trace {
+namespace {
+
+base::Result<std::string> read_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto failure = [&] {
+    return base::Status(base::StatusCode::io_error,
+                        "the trace " + base::in_quotes(path) + " can't be read: " + std::strerror(errno));
+  };
+  if (descriptor < 0) return failure();
+  std::string bytes;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      base::Status status = failure();
+      ::close(descriptor);
+      return status;
+    }
+    if (count == 0) break;
+    bytes.append(buffer, static_cast<std::size_t>(count));
+  }
+  ::close(descriptor);
+  return bytes;
+}
+
+}  // namespace
+
+base::Result<Trace> parse_trace(std::string_view bytes) {
+  auto parsed = [&]() -> base::Result<Trace> {
+    if (bytes.substr(0, kFileMagic.size()) == kFileMagic) return parse_binary_trace(bytes);
+    if (bytes.substr(0, kTextHeader.size()) == kTextHeader) return parse_text_trace(bytes);
+    return base::Status(base::StatusCode::unsupported, "no trace of Cistern's: it begins with neither '" +
+                                                           std::string(kFileMagic) + "' nor '" +
+                                                           std::string(kTextHeader) + "'");
+  }();
+  if (parsed.is_ok()) {
+    std::stable_sort(parsed.value().events.begin(), parsed.value().events.end(),
+                     [](const TraceEvent& left, const TraceEvent& right) { return left.sequence < right.sequence; });
+  }
+  return parsed;
+}
+
+base::Result<Trace> read_trace(const std::string& path) {
+  auto bytes = read_file(path);
+  if (!bytes.is_ok()) return bytes.take_status();
+  auto parsed = parse_trace(bytes.value());
+  return parsed.is_ok() ? std::move(parsed) : parsed.take_status().with_context(base::in_quotes(path));
+}
+
+}  // namespace cistern::trace

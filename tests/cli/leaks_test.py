@@ -1,0 +1,100 @@
+"""Leak hunting from end to end: a program that uses libcistern is traced by environment alone, and the tool finds what
+it leaks.
+
+Usage: leaks_test.py CISTERN LEAKY_PROGRAM
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY = ""
+PROGRAM = ""
+
+
+def run(*command, **variables):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CISTERN_", "ASCEND_"))}
+    return subprocess.run(command, capture_output=True, text=True, env=kept | variables, timeout=120, check=False)
+
+
+class Leaks(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def traced(self, name, *arguments, **variables):
+        """The trace of a run of the program, asked for by the articles' names."""
+        path = str(pathlib.Path(self.directory.name) / name)
+        named = {"ASCEND_MEMPOOL_TRACE": "ON", "ASCEND_MEMPOOL_TRACE_FILE": path}
+        result = run(PROGRAM, *arguments, **(named | variables))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return path
+
+    def test_finds_the_place_of_the_leak_in_both_forms(self):
+        for name in ("a.trace", "a.log"):
+            result = run(BINARY, "leaks", "--json", self.traced(name))
+            self.assertEqual((result.returncode, result.stderr), (1, ""))
+            report = json.loads(result.stdout)
+            self.assertEqual((report["blocks"], report["bytes"]), (100, 300000))
+            self.assertTrue(report["ended"])
+            (leak,) = report["leaks"]
+            self.assertTrue(leak["call_site"].startswith("cache_entry+0x"), leak)
+            self.assertEqual((leak["tag"], leak["pool"], leak["blocks"]), ("cache", "server", 100))
+            self.assertTrue(any(frame.startswith("main+0x") for frame in leak["call_stack"]), leak)
+
+    def test_text_for_people(self):
+        result = run(BINARY, "leaks", "--stacks", self.traced("a.trace"))
+        self.assertIn("100 blocks, 293 KiB, are live", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^293 KiB +100 .* server +cache +cache_entry\+0x")
+        self.assertRegex(result.stdout, r"(?m)^  main\+0x")
+
+    def test_a_balanced_program_has_none(self):
+        trace = self.traced("a.trace", "50", "balanced")
+        result = run(BINARY, "leaks", trace)
+        self.assertEqual((result.returncode, result.stdout), (0, "no block is live at the end of the trace\n"))
+        result = run(BINARY, "leaks", "--growth", trace)
+        self.assertEqual((result.returncode, result.stdout), (0, "no call site's live bytes climb steadily\n"))
+
+    def test_growth(self):
+        result = run(BINARY, "leaks", "--growth", "--json", self.traced("a.trace"))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        (group,) = json.loads(result.stdout)["growth"]
+        self.assertTrue(group["call_site"].startswith("cache_entry+0x"), group)
+        self.assertGreater(group["bytes_per_second"], 0)
+
+    def test_the_articles_command(self):
+        path = self.traced("a.log")
+        command = f"grep \"alloc\" {path} | awk '{{print $4}}' | sort | uniq -c | sort -rn | head -20"
+        counts = [line.split() for line in run("sh", "-c", command).stdout.splitlines()]
+        self.assertEqual([count for count, _ in counts], ["200", "100"])
+        self.assertTrue(counts[0][1].startswith("request_buffer+0x"), counts)
+        self.assertTrue(counts[1][1].startswith("cache_entry+0x"), counts)
+
+    def test_report_at_exit(self):
+        result = run(PROGRAM, CISTERN_LEAK_REPORT="ON")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("100 blocks, 293 KiB, were never freed, from 1 places", result.stderr)
+        self.assertRegex(result.stderr, r"293 KiB in 100 blocks of pool 'server', tag cache: cache_entry\+0x")
+        self.assertEqual(run(PROGRAM, "50", "balanced", CISTERN_LEAK_REPORT="ON").stderr, "")
+
+    def test_what_is_no_trace_is_refused(self):
+        for path in (PROGRAM, "/no/such/file", self.directory.name):
+            result = run(BINARY, "leaks", path)
+            self.assertEqual((result.returncode, result.stdout), (3, ""))
+            self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_a_cut_trace_is_read_to_the_cut_and_says_so(self):
+        path = pathlib.Path(self.traced("a.trace", "20000"))
+        path.write_bytes(path.read_bytes()[:-1000])
+        result = run(BINARY, "leaks", "--json", str(path))
+        self.assertIn("is read up to its damage only", result.stderr)
+        self.assertFalse(json.loads(result.stdout)["ended"])
+
+
+if __name__ == "__main__":
+    BINARY, PROGRAM = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1])

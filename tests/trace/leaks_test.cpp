@@ -1,0 +1,122 @@
+// Leaks and growth, on traces written by hand and on one that was recorded.
+#include "trace/leaks.hpp"
+
+#include <gtest/gtest.h>
+
+#include "trace/live_table.hpp"
+#include "trace/places.hpp"
+#include "trace/trace_fixture.hpp"
+
+namespace cistern::trace {
+namespace {
+
+TraceEvent event(EventOp op, std::uint64_t sequence, std::uint64_t address, std::uint64_t bytes = 0,
+                 std::uint32_t stack = 0) {
+  TraceEvent made;
+  made.op = op;
+  made.sequence = sequence;
+  made.time = 1'000'000'000 + sequence;
+  made.address = address;
+  made.requested_bytes = bytes;
+  made.pool = 1;
+  made.stack = stack;
+  return made;
+}
+
+TEST(Leaks, WhatIsLiveAtTheEndByPlaceOldestFirst) {
+  TestDirectory directory;
+  for (const char* name : {"a.trace", "a.log"}) {
+    auto recorder = Recorder::start(record_to(directory.file(name)));
+    RecordedPool pool(recorder);
+    place_of_weights(pool.pool.get(), 4096);
+    for (std::uint64_t i = 0; i < 3; ++i) place_of_requests(pool.pool.get(), 100 + i);
+    deallocate_place(pool.pool.get(), place_of_requests(pool.pool.get(), 50));
+    place_of_weights(pool.pool.get(), 1000);
+    recorder->stop();
+    CallSites sites;
+    const LeakReport report = find_leaks(read_trace(directory.file(name)).take(), &sites);
+    EXPECT_EQ(report.blocks, 5U);
+    EXPECT_EQ(report.bytes, 5096U + 303U);
+    EXPECT_EQ(report.unmatched_frees, 0U);
+    ASSERT_EQ(report.groups.size(), 2U);
+    EXPECT_EQ(report.groups[0].site.substr(0, 19), "place_of_weights+0x");
+    EXPECT_EQ(report.groups[0].tag, "weights");
+    EXPECT_EQ(report.groups[0].pool, "test");
+    EXPECT_EQ(report.groups[0].bytes, 5096U);
+    EXPECT_EQ(report.groups[0].blocks, 2U);
+    EXPECT_GT(report.groups[0].newest_ns, report.groups[0].oldest_ns);
+    EXPECT_GE(report.groups[0].call_stack.size(), 2U);
+    EXPECT_EQ(report.groups[1].bytes, 303U);
+    EXPECT_EQ(find_leaks(recorder->live(), &sites).bytes, report.bytes) << "the report at exit says the same";
+    EXPECT_NE(leak_summary(report, 20).find("tag weights: place_of_weights+0x"), std::string::npos);
+  }
+}
+
+TEST(Leaks, BlocksOfADestroyedPoolAreLeaksAndSaidToBe) {
+  Trace trace;
+  trace.events = {event(EventOp::allocate, 1, 0x100, 10), event(EventOp::pool_end, 2, 0)};
+  CallSites sites;
+  const LeakReport report = find_leaks(trace, &sites);
+  ASSERT_EQ(report.groups.size(), 1U);
+  EXPECT_EQ(report.groups[0].of_ended_pools, 1U);
+  EXPECT_EQ(report.groups[0].site, "-");
+}
+
+TEST(Leaks, AnAddressUsedAgainAndAFreeWithoutAllocation) {
+  Trace trace;
+  trace.events = {event(EventOp::free, 1, 0x100), event(EventOp::allocate, 2, 0x100, 10),
+                  event(EventOp::allocate, 3, 0x100, 20)};  // the free between was dropped
+  CallSites sites;
+  const LeakReport report = find_leaks(trace, &sites);
+  EXPECT_EQ(report.unmatched_frees, 1U);
+  EXPECT_EQ(report.blocks, 1U);
+  EXPECT_EQ(report.bytes, 20U);
+}
+
+TEST(Leaks, OnlyWhatClimbsIsGrowth) {
+  Trace trace;
+  trace.tables.stacks = {{0x1000}, {0x2000}, {0x3000}};
+  std::uint64_t sequence = 0;
+  std::uint64_t address = 0;
+  const auto add = [&](std::uint64_t bytes, std::uint32_t stack) {
+    address += 512;
+    trace.events.push_back(event(EventOp::allocate, ++sequence, address, bytes, stack));
+    return address;
+  };
+  const auto remove = [&](std::uint64_t block) { trace.events.push_back(event(EventOp::free, ++sequence, block)); };
+  for (int i = 0; i < 20; ++i) add(1000, 1);  // weights: at the beginning only
+  for (int i = 0; i < 400; ++i) {
+    const std::uint64_t block = add(5000, 2);  // balanced
+    if (i % 4 == 0) add(10, 3);                // climbs
+    remove(block);
+  }
+  CallSites sites;
+  const auto growth = find_growth(trace, &sites);
+  ASSERT_EQ(growth.size(), 1U);
+  EXPECT_EQ(growth[0].site, "0x3000");
+  ASSERT_EQ(growth[0].floors.size(), 16U);
+  EXPECT_LE(growth[0].floors.back(), 1000U);
+  EXPECT_GE(growth[0].floors.back(), 900U);
+  EXPECT_GT(growth[0].bytes_per_second, 0.0);
+}
+
+TEST(LiveTable, IsRightInWhateverOrderEventsOfThreadsCome) {
+  std::vector<TraceEvent> events = {event(EventOp::allocate, 1, 0x100, 10), event(EventOp::free, 2, 0x100),
+                                    event(EventOp::allocate, 3, 0x100, 30), event(EventOp::free, 4, 0x100),
+                                    event(EventOp::allocate, 5, 0x100, 50)};
+  // Each thread's own events keep their order; here the frees may be one place early or late.
+  const std::vector<std::vector<std::size_t>> orders = {{0, 1, 2, 3, 4}, {1, 0, 2, 3, 4}, {0, 2, 1, 3, 4},
+                                                        {0, 1, 3, 2, 4}, {0, 1, 2, 4, 3}, {1, 0, 3, 2, 4}};
+  for (const auto& order : orders) {
+    LiveTable table;
+    for (const std::size_t i : order) {
+      TraceEvent each = events[i];
+      table.apply(&each);
+    }
+    ASSERT_EQ(table.live().size(), 1U);
+    EXPECT_EQ(table.live()[0].requested_bytes, 50U);
+  }
+}
+
+}  // namespace
+}  // namespace cistern::trace
