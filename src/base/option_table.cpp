@@ -122,8 +122,9 @@ std::vector<OptionSpec> trace_options() {
        .type = OptionType::text,
        .range = "a path",
        .default_value = "cistern.trace",
-       .doc = "Where the trace goes; what is there is replaced. A name that ends in .log or .txt gets text, a line an "
-              "event; any other the compact binary form. `cistern leaks` reads both.",
+       .doc = "Where the trace goes, %p being the process's number; what is there is replaced. A name that ends in "
+              ".log or "
+              ".txt gets text, a line an event; any other the compact binary form. `cistern leaks` reads both.",
        .aliases = {"ASCEND_MEMPOOL_TRACE_FILE"}},
       {.name = "CISTERN_TRACE_STACK_DEPTH",
        .type = OptionType::integer,

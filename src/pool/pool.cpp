@@ -153,22 +153,25 @@ Pool::~Pool() {
 }
 
 base::Result<device::Address> Pool::allocate(const AllocationRequest& request) noexcept {
-  if (impl_->observer) [[unlikely]]
+  if (impl_->observer) [[unlikely]] {
     return allocate_observed(*impl_, request, __builtin_return_address(0));
+  }
   return serve(*impl_, request);
 }
 
 base::Result<device::Address> Pool::allocate(std::uint64_t bytes) noexcept {
   AllocationRequest request;
   request.bytes = bytes;
-  if (impl_->observer) [[unlikely]]
+  if (impl_->observer) [[unlikely]] {
     return allocate_observed(*impl_, request, __builtin_return_address(0));
+  }
   return serve(*impl_, request);
 }
 
 base::Status Pool::free(device::Address address) noexcept {
-  if (impl_->observer) [[unlikely]]
+  if (impl_->observer) [[unlikely]] {
     return free_observed(*impl_, address, __builtin_return_address(0));
+  }
   return give_up(*impl_, address);
 }
 

@@ -14,6 +14,15 @@ namespace {
 
 constexpr std::size_t kGroupsInLog = 20;
 
+// %p is the process: programs that a traced program starts inherit its environment, and each needs a file of its own.
+std::string with_process(std::string path) {
+  const std::string number = std::to_string(::getpid());
+  for (std::size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at + number.size())) {
+    path.replace(at, 2, number);
+  }
+  return path;
+}
+
 std::once_flag once;
 // Never destroyed: pools may outlive every destructor of the program.
 std::shared_ptr<Recorder>* recorder_of_process = nullptr;
@@ -35,7 +44,7 @@ void finish() {
 
 RecorderOptions recorder_options_from(const base::OptionSet& options) {
   RecorderOptions chosen;
-  if (options.flag("CISTERN_TRACE")) chosen.path = options.text("CISTERN_TRACE_FILE");
+  if (options.flag("CISTERN_TRACE")) chosen.path = with_process(options.text("CISTERN_TRACE_FILE"));
   chosen.stack_depth = static_cast<unsigned>(options.integer("CISTERN_TRACE_STACK_DEPTH"));
   chosen.limit_bytes = options.bytes("CISTERN_TRACE_LIMIT_BYTES");
   return chosen;

@@ -81,6 +81,12 @@ class Leaks(unittest.TestCase):
         self.assertRegex(result.stderr, r"293 KiB in 100 blocks of pool 'server', tag cache: cache_entry\+0x")
         self.assertEqual(run(PROGRAM, "50", "balanced", CISTERN_LEAK_REPORT="ON").stderr, "")
 
+    def test_the_name_can_hold_the_process(self):
+        self.traced("a.%p.trace")
+        (path,) = pathlib.Path(self.directory.name).iterdir()
+        self.assertRegex(path.name, r"^a\.[0-9]+\.trace$")
+        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
     def test_what_is_no_trace_is_refused(self):
         for path in (PROGRAM, "/no/such/file", self.directory.name):
             result = run(BINARY, "leaks", path)

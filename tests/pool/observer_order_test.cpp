@@ -24,7 +24,10 @@ class ThreadNotes final : public Observer {
 };
 thread_local std::vector<Event>* ThreadNotes::mine = nullptr;
 
-TEST(ObserverOrder, AFreeComesBeforeTheNextUseOfItsAddress) {
+class ObserverOrder : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(MagazineBytes, ObserverOrder, ::testing::Values(0, kMiB));
+
+TEST_P(ObserverOrder, AFreeComesBeforeTheNextUseOfItsAddress) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 3000;
   std::atomic<std::uint64_t> order{0};
@@ -32,6 +35,7 @@ TEST(ObserverOrder, AFreeComesBeforeTheNextUseOfItsAddress) {
   auto pages = std::make_shared<device::PagePool>(*device, kTestPage);
   PoolOptions options;
   options.page_bytes = kTestPage;
+  options.magazine_bytes = GetParam();
   auto pool = Pool::create(device, pages, options, {}, std::make_shared<ThreadNotes>(order)).take();
   std::vector<std::vector<Event>> notes(kThreads);
   std::vector<std::thread> threads;

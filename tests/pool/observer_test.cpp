@@ -102,6 +102,22 @@ TEST(Observer, GrantedBytesAreTheBlocksForEverySizeAndAlignment) {
   }
 }
 
+TEST(Observer, BlocksOfAMagazineAreEventsLikeAllOthers) {
+  PoolOptions options = with_growth(Growth::expandable);
+  options.magazine_bytes = kMiB;
+  ObservedPool on(options);
+  for (int i = 0; i < 10; ++i) {
+    const device::Address address = must_allocate(*on.pool, 5000);
+    const Event allocated = on.notes->of(EventOp::allocate).back();
+    EXPECT_EQ(allocated.address, address);
+    EXPECT_EQ(allocated.granted_bytes, on.pool->describe(address).value().granted_bytes);
+    ASSERT_TRUE(on.pool->free(address).is_ok());
+  }
+  EXPECT_GT(on.pool->ledger().cached_bytes, 0U) << "the test must go through a magazine";
+  EXPECT_EQ(on.notes->of(EventOp::allocate).size(), 10U);
+  EXPECT_EQ(on.notes->of(EventOp::free).size(), 10U);
+}
+
 TEST(Observer, PagesAddUpToWhatIsReserved) {
   ObservedPool on(with_growth(Growth::expandable));
   std::vector<device::Address> blocks;
