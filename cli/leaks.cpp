@@ -116,13 +116,13 @@ class LeaksVerb final : public Verb {
   std::string_view name() const override { return "leaks"; }
   std::string_view summary() const override { return "Say what a trace's program never freed, by call site and tag"; }
   std::vector<Example> examples() const override {
-    return {{"CISTERN_TRACE=ON CISTERN_TRACE_FILE=server.trace ./server", "records a program that uses libcistern"},
-            {"cistern leaks server.trace", "what it never freed; exit code 1 when there is any"},
+    return {{"cistern leaks server.trace", "what was never freed; exit code 1 when there is any"},
             {"cistern leaks server.trace --stacks", "with whole call stacks"},
             {"cistern leaks server.trace --growth", "the places whose live bytes climb steadily"}};
   }
   void declare(Arguments* arguments) override {
-    arguments->positional("TRACE", &files_, 1, "a trace, binary or text (CISTERN_TRACE_FILE)");
+    arguments->positional("TRACE", &files_, 1,
+                          "a trace, binary or text: the program ran with CISTERN_TRACE=ON and CISTERN_TRACE_FILE");
     arguments->flag("--growth", &growth_, "places whose live bytes climb, instead of what is live at the end");
     arguments->flag("--stacks", &stacks_, "the call stack of each place's oldest block");
     arguments->flag("--json", &json_, "as JSON");
