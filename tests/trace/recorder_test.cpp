@@ -1,8 +1,8 @@
 // What was recorded is what is read: round trips, kill -9, full disks, full rings, new files, forks, late threads.
 #include "trace/recorder.hpp"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
