@@ -27,6 +27,7 @@ class CsvTable {
   // "line 7: size: 'abc' is no whole number" for expected = "is no whole number".
   base::Status bad_field(std::size_t column, std::string_view expected) const;
   base::Status bad_row(const std::string& what) const { return input_->bad_line(what); }
+  base::Status at_row(const base::Status& outcome) const { return input_->at_line(outcome); }
 
   base::Result<std::uint64_t> decimal(std::size_t column) const noexcept;
   base::Result<std::uint64_t> pointer(std::size_t column) const noexcept;

@@ -105,8 +105,10 @@ Status Input::ended_early() const {
                                      ", in the middle of its data; it was cut short, fetch or record it again"};
 }
 
-Status Input::bad_line(const std::string& what) const {
-  return {StatusCode::corrupted, "line " + std::to_string(line_number_) + ": " + what};
+Status Input::bad_line(const std::string& what) const { return at_line({StatusCode::corrupted, what}); }
+
+Status Input::at_line(const Status& outcome) const {
+  return outcome.is_ok() ? outcome : outcome.with_context("line " + std::to_string(line_number_));
 }
 
 }  // namespace cistern::replay

@@ -31,8 +31,10 @@ class Input {
   std::uint64_t offset() const noexcept { return offset_; }
   std::uint64_t line_number() const noexcept { return line_number_; }  // of the line read last, from 1
   const ReadLimits& limits() const noexcept { return limits_; }
-  // A failure at the line read last: "line 7: " and what is wrong.
+  // What is wrong with the line read last: "line 7: ...".
   base::Status bad_line(const std::string& what) const;
+  // The same failure with that line before its text; success stays success.
+  base::Status at_line(const base::Status& outcome) const;
 
  private:
   base::Status refill() noexcept;

@@ -66,7 +66,9 @@ base::Result<TraceData> read_lifetimes(Input* input) noexcept {
     if (!more.is_ok()) return more.take_status();
     if (!more.value()) break;
     if (all.size() >= input->limits().events) {
-      return table.value().bad_row("more lifetimes than are read (" + std::to_string(input->limits().events / 2) + ")");
+      return table.value().at_row({base::StatusCode::limit_exceeded, "more lifetimes than are read (" +
+                                                                         std::to_string(input->limits().events / 2) +
+                                                                         "); cut the file into parts"});
     }
     if (Status failed = read_row(table.value(), number, &builder, &all); !failed.is_ok()) return failed;
   }

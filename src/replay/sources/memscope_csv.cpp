@@ -105,7 +105,9 @@ Result<TraceData> read_level(Input* input, Level level) {
       continue;
     }
     if (events.size() >= input->limits().events) {
-      return row.bad_row("more events than are read (" + std::to_string(input->limits().events) + ")");
+      return row.at_row(
+          {base::StatusCode::limit_exceeded,
+           "more events than are read (" + std::to_string(input->limits().events) + "); cut the file into parts"});
     }
     if (Status failed = read_event(row, &events); !failed.is_ok()) return failed;
   }

@@ -65,15 +65,16 @@ class OperatorMemory {
 
 Status OperatorMemory::read_row(const CsvTable& row) {
   if (boundaries_.size() + live_before_.size() >= most_) {
-    return row.bad_row("more rows than are read (" + std::to_string(most_ / 2) + ")");
+    return row.at_row({base::StatusCode::limit_exceeded,
+                       "more rows than are read (" + std::to_string(most_ / 2) + "); cut the file into parts"});
   }
   auto bytes = row.scaled(size, kKiB);
   if (!bytes.is_ok()) return bytes.take_status();
   if (bytes.value() > kLargestBlock) return row.bad_field(size, "is larger than any memory (2^56 bytes)");
   auto on_device = devices_.number_of(row[device]);
-  if (!on_device.is_ok()) return row.bad_row(std::string(on_device.status().text()));
+  if (!on_device.is_ok()) return row.at_row(on_device.status());
   auto on_stream = streams_.number_of(std::string(row[device]).append("/").append(row[stream]));
-  if (!on_stream.is_ok()) return row.bad_row(std::string(on_stream.status().text()));
+  if (!on_stream.is_ok()) return row.at_row(on_stream.status());
   ++rows_;
   if (bytes.value() == 0) {
     ++builder_.remarks().zero_sizes;

@@ -19,12 +19,11 @@ Status read_row(const CsvTable& row, TraceBuilder* builder) {
   auto on_stream = row.decimal(stream);
   if (!on_stream.is_ok()) return on_stream.take_status();
   const BlockKey key{block.value()};
-  if (row[op] == "f") return builder->free(key, time.value(), on_stream.value());
+  if (row[op] == "f") return row.at_row(builder->free(key, time.value(), on_stream.value()));
   if (row[op] != "a") return row.bad_field(op, "is neither a (allocate) nor f (free)");
   auto bytes = row.decimal(size);
   if (!bytes.is_ok()) return bytes.take_status();
-  const Status failed = builder->allocate(key, bytes.value(), time.value(), on_stream.value());
-  return failed.is_ok() ? failed : row.bad_row(std::string(failed.text()));
+  return row.at_row(builder->allocate(key, bytes.value(), time.value(), on_stream.value()));
 }
 
 }  // namespace

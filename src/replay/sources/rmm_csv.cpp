@@ -48,11 +48,10 @@ Status read_row(const CsvTable& row, DayClock* clock, TraceBuilder* builder) {
   auto on_stream = row.pointer(stream);
   if (!on_stream.is_ok()) return on_stream.take_status();
   const std::uint64_t now = clock->at(*time_of_day);
-  if (!is_allocation) return builder->free({address.value()}, now, on_stream.value());
+  if (!is_allocation) return row.at_row(builder->free({address.value()}, now, on_stream.value()));
   auto bytes = row.decimal(size);
   if (!bytes.is_ok()) return bytes.take_status();
-  const Status failed = builder->allocate({address.value()}, bytes.value(), now, on_stream.value());
-  return failed.is_ok() ? failed : row.bad_row(std::string(failed.text()));
+  return row.at_row(builder->allocate({address.value()}, bytes.value(), now, on_stream.value()));
 }
 
 }  // namespace

@@ -68,11 +68,10 @@ Status UmpireReplay::read_block(bool is_allocation) {
   if (!has_start_) start_ns_ = time.value();
   has_start_ = true;
   const std::uint64_t now = time.value() - std::min(time.value(), start_ns_);
-  if (!is_allocation) return builder_.free(key, now, allocator.value());
+  if (!is_allocation) return input_->at_line(builder_.free(key, now, allocator.value()));
   auto bytes = number("payload.size", false);
   if (!bytes.is_ok()) return bytes.take_status();
-  const Status failed = builder_.allocate(key, bytes.value(), now, allocator.value());
-  return failed.is_ok() ? failed : input_->bad_line(std::string(failed.text()));
+  return input_->at_line(builder_.allocate(key, bytes.value(), now, allocator.value()));
 }
 
 }  // namespace

@@ -110,7 +110,16 @@ TEST(Refusals, MoreEventsThanTheLimit) {
   ReadLimits limits;
   limits.events = 2;
   const std::string error = error_of(kHeader + "a,1,8,0,0\na,2,8,0,0\na,3,8,0,0\n", {}, limits);
-  EXPECT_NE(error.find("line 4: the trace has more than 2 events"), std::string::npos) << error;
+  EXPECT_NE(error.find("limit_exceeded: csv: line 4: the trace has more than 2 events"), std::string::npos) << error;
+}
+
+// Formats that are put in order first are held whole, and limited by their rows.
+TEST(Refusals, MoreRowsThanTheLimit) {
+  ReadLimits limits;
+  limits.events = 2;
+  const std::string error = error_of("id,lower,upper,size\n1,0,1,8\n2,0,1,8\n", {}, limits);
+  EXPECT_NE(error.find("limit_exceeded: lifetimes: line 3: more lifetimes than are read (1)"), std::string::npos)
+      << error;
 }
 
 TEST(Refusals, JsonWithoutEnd) {
