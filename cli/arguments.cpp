@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -189,6 +190,7 @@ void Arguments::positional(std::string_view value_name, std::vector<std::string>
 void Arguments::settings() {
   for (const OptionSpec& spec : base::OptionSet::table()) {
     const std::string name = flag_name(spec.name);
+    if (std::find(impl_->names.begin(), impl_->names.end(), name) != impl_->names.end()) continue;
     impl_->add_value(name, spec,
                      [this, &spec](const std::string& value) { impl_->settings.emplace_back(spec.name, value); });
     impl_->setting_lines.push_back({name + " " + value_name_of(spec), std::string(spec.doc)});

@@ -45,6 +45,7 @@ class Arguments {
   void positional(std::string_view value_name, std::vector<std::string>* target, std::size_t least,
                   std::string_view doc);
   // Every option of the option table as --name: CISTERN_LIMIT_BYTES is --limit-bytes. For verbs that make pools.
+  // Call it last: a name that the verb has declared itself stays the verb's own.
   void settings();
 
   // --- For main

@@ -1,0 +1,104 @@
+// Replay: a recorded trace through the real pool, and what came of it.
+//
+// The pool under replay is the one that programs use; only the device below it may be one without memory, so traces of
+// any size run anywhere and all figures but times repeat exactly. A request that fails is a finding: the first is
+// described, all are counted, and replay goes on without their blocks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "pool/options.hpp"
+#include "replay/replay_target.hpp"
+#include "replay/replay_timing.hpp"
+#include "replay/trace_data.hpp"
+
+namespace cistern::replay {
+
+enum class ReplayDevice : std::uint8_t {
+  none,       // addresses and counters only
+  host,       // this machine's memory
+  simulated,  // an NPU's, with modelled driver times
+};
+
+struct ReplayOptions {
+  pool::PoolOptions pool;
+  bool segments = false;             // the caching-allocator baseline in the pool's place
+  std::uint64_t capacity_bytes = 0;  // of the device; 0: no limit (host, simulated: the device's own default)
+  ReplayDevice device = ReplayDevice::none;
+  bool check = false;              // stamp every block and look at it when it is freed; needs a device with memory
+  unsigned passes = kUsualPasses;  // of the measurement of time; 0: no times
+  // Called now and then with the number of events replayed so far, in all passes together; see events_to_replay().
+  std::function<void(std::uint64_t)> on_progress;
+  // Called after each event of the first pass with its number and the block's address (0: it has none). For tests that
+  // damage memory.
+  std::function<void(std::uint64_t, device::Address)> after_event;
+};
+
+struct FailedEvent {
+  std::uint64_t index = 0;  // in the trace's events, from 0
+  std::uint64_t time_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t stream = 0;
+  std::uint64_t largest_free_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t reserved_bytes = 0;
+};
+
+struct DamagedBlock {
+  std::uint64_t index = 0;  // the event that freed it, or the number of events where it was live at the end
+  std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;  // of the first damaged stamp in the block
+};
+
+// How fragmented memory was, looked at every so many events.
+struct FragmentationSamples {
+  std::uint64_t every_events = 0;
+  std::uint64_t samples = 0;
+  double mean_rate = 0;
+  double max_rate = 0;
+  double mean_exposure = 0;
+  double max_exposure = 0;
+};
+
+struct ContentCheck {
+  std::uint64_t blocks = 0;   // looked at
+  std::uint64_t damaged = 0;  // of these
+  std::optional<DamagedBlock> first;
+};
+
+struct ReplayReport {
+  std::uint64_t events = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t streams = 0;
+  std::uint64_t peak_live_bytes = 0;  // the trace's, exactly
+  std::uint64_t page_bytes = 0;       // 0: driver allocations
+  pool::Ledger ledger;                // after the last event
+  device::DeviceCounters calls;       // of the device, after the last event
+  std::uint64_t failed = 0;
+  std::optional<FailedEvent> first_failure;
+  FragmentationSamples fragmentation;
+  std::optional<ContentCheck> check;
+  std::optional<ReplayTimes> times;
+
+  // Peak reserved over the most that was live in what was served.
+  double overhead() const noexcept { return ledger.overhead(); }
+  std::uint64_t damaged() const noexcept { return check ? check->damaged : 0; }
+};
+
+std::string_view replay_device_name(ReplayDevice device) noexcept;
+
+// The options as they are in force for this trace: without a capacity or limit, pages are as large as in a pool limited
+// to the trace's peak. invalid_argument where the trace cannot be replayed so.
+base::Result<ReplayOptions> options_for(const TraceData& trace, ReplayOptions options);
+// A fresh target on a fresh device. Options of options_for().
+base::Result<std::unique_ptr<ReplayTarget>> make_target(const ReplayOptions& options);
+
+std::uint64_t events_to_replay(const TraceData& trace, const ReplayOptions& options) noexcept;
+base::Result<ReplayReport> replay(const TraceData& trace, const ReplayOptions& options);
+
+}  // namespace cistern::replay
