@@ -120,6 +120,9 @@ Spread spread_of(std::vector<std::uint64_t> values) {
   spread.operations = values.size();
   if (values.empty()) return spread;
   std::sort(values.begin(), values.end());
+  double sum = 0;
+  for (const std::uint64_t value : values) sum += static_cast<double>(value);
+  spread.mean_ns = sum / static_cast<double>(values.size());
   const auto rank = [&values](std::size_t percent) { return values[(values.size() * percent + 99) / 100 - 1]; };
   spread.p50_ns = rank(50);
   spread.p99_ns = rank(99);
@@ -137,7 +140,7 @@ std::uint64_t clock_cost_ns(const base::SteadyClock& clock) noexcept {
   return least;
 }
 
-void measure_spread(ReplayTarget& target, const DecodedTrace& trace, Places& places, ReplayTimes* times) {
+PlaySpread measure_spread(ReplayTarget& target, const DecodedTrace& trace, Places& places) {
   const base::SteadyClock clock;
   const std::uint64_t clock_ns = clock_cost_ns(clock);
   std::vector<std::uint64_t> allocations;
@@ -163,9 +166,7 @@ void measure_spread(ReplayTarget& target, const DecodedTrace& trace, Places& pla
     sort.push_back(elapsed - std::min(elapsed, clock_ns));
   }
   free_the_rest(target, places);
-  times->allocations = spread_of(std::move(allocations));
-  times->frees = spread_of(std::move(frees));
-  times->driver = spread_of(std::move(driver));
+  return {spread_of(std::move(allocations)), spread_of(std::move(frees)), spread_of(std::move(driver))};
 }
 
 }  // namespace
@@ -197,7 +198,9 @@ base::Result<ReplayTimes> measure_times(const DecodedTrace& trace, unsigned pass
   times.loop_ns = median(std::move(loop)) / pairs;
   auto target = make();
   if (!target.is_ok()) return target.take_status();
-  measure_spread(*target.value(), trace, places, &times);
+  times.first = measure_spread(*target.value(), trace, places);
+  played();
+  times.steady = measure_spread(*target.value(), trace, places);
   played();
   return times;
 }

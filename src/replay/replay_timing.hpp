@@ -6,8 +6,8 @@
 // of the thread. A second thread exists, parked: the C library spares a process of one thread the atomics of its
 // mutexes, and no server is one.
 //
-// Percentiles come from a pass of their own that looks at the clock around each operation; the clock's own time is
-// subtracted. Operations during which the driver was called are counted apart.
+// Percentiles come from a pass of their own, of the same two plays, that looks at the clock around each operation; the
+// clock's own time is subtracted. Operations during which the driver was called are counted apart.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,28 @@ inline constexpr unsigned kUsualPasses = 5;
 
 struct Spread {
   std::uint64_t operations = 0;
+  double mean_ns = 0;
   std::uint64_t p50_ns = 0;  // nearest rank
   std::uint64_t p99_ns = 0;
   std::uint64_t max_ns = 0;
+};
+
+// Of one play of the trace.
+struct PlaySpread {
+  Spread allocations;  // without driver calls
+  Spread frees;        // without driver calls
+  Spread driver;       // allocations and frees during which the driver was called
+
+  // An allocation and a free that called no driver, in the mean.
+  double hit_pair_ns() const noexcept { return allocations.mean_ns + frees.mean_ns; }
 };
 
 struct ReplayTimes {
   double first_ns = 0;   // per pair, in a fresh target, growth included
   double steady_ns = 0;  // per pair, the same trace again in the same target
   double loop_ns = 0;    // per pair, the loop alone
-  Spread allocations;    // without driver calls
-  Spread frees;          // without driver calls
-  Spread driver;         // allocations and frees during which the driver was called
+  PlaySpread first;
+  PlaySpread steady;
 
   double net_ns() const noexcept { return first_ns - loop_ns; }
   double net_steady_ns() const noexcept { return steady_ns - loop_ns; }
@@ -45,7 +55,7 @@ struct ReplayTimes {
 using TargetMaker = std::function<base::Result<std::unique_ptr<ReplayTarget>>()>;
 
 // Plays of the whole trace that measure_times() makes.
-constexpr std::uint64_t timed_plays(unsigned passes) noexcept { return passes == 0 ? 0 : 2 * (passes + 1) + 1; }
+constexpr std::uint64_t timed_plays(unsigned passes) noexcept { return passes == 0 ? 0 : 2 * (passes + 2); }
 
 // passes > 0. `played` is called after every play.
 base::Result<ReplayTimes> measure_times(const DecodedTrace& trace, unsigned passes, const TargetMaker& make,

@@ -76,13 +76,17 @@ TEST(ReplayTimes, AreThoseOfTheTarget) {
   EXPECT_GT(times.value().loop_ns, 0);
   EXPECT_LT(times.value().loop_ns, times.value().first_ns / 10);
   EXPECT_DOUBLE_EQ(times.value().net_ns(), times.value().first_ns - times.value().loop_ns);
-  EXPECT_EQ(times.value().driver.operations, 10U);
-  EXPECT_EQ(times.value().allocations.operations, 90U);
-  EXPECT_EQ(times.value().frees.operations, 98U);
-  EXPECT_GE(times.value().allocations.p50_ns, 19'000U);
-  EXPECT_LE(times.value().allocations.p50_ns, times.value().allocations.p99_ns);
-  EXPECT_LE(times.value().allocations.p99_ns, times.value().allocations.max_ns);
-  EXPECT_LT(times.value().frees.p50_ns, 19'000U);
+  for (const PlaySpread& spread : {times.value().first, times.value().steady}) {
+    EXPECT_EQ(spread.driver.operations, 10U);
+    EXPECT_EQ(spread.allocations.operations, 90U);
+    EXPECT_EQ(spread.frees.operations, 98U);
+    EXPECT_GE(spread.allocations.p50_ns, 19'000U);
+    EXPECT_LE(spread.allocations.p50_ns, spread.allocations.p99_ns);
+    EXPECT_LE(spread.allocations.p99_ns, spread.allocations.max_ns);
+    EXPECT_GE(spread.allocations.mean_ns, 19'000);
+    EXPECT_LT(spread.frees.p50_ns, 19'000U);
+    EXPECT_DOUBLE_EQ(spread.hit_pair_ns(), spread.allocations.mean_ns + spread.frees.mean_ns);
+  }
 }
 
 TEST(ReplayTimes, OfAPoolTellDriverCallsApart) {
@@ -101,9 +105,11 @@ TEST(ReplayTimes, OfAPoolTellDriverCallsApart) {
   ASSERT_TRUE(report.value().times.has_value());
   const ReplayTimes& times = *report.value().times;
   EXPECT_EQ(report.value().ledger.misses, 3U);
-  EXPECT_EQ(times.driver.operations, 3U);
-  EXPECT_EQ(times.allocations.operations, 97U);
-  EXPECT_EQ(times.frees.operations, 98U);
+  EXPECT_EQ(times.first.driver.operations, 3U);
+  EXPECT_EQ(times.first.allocations.operations, 97U);
+  EXPECT_EQ(times.first.frees.operations, 98U);
+  EXPECT_EQ(times.steady.driver.operations, 0U);  // the three pages are there
+  EXPECT_EQ(times.steady.allocations.operations, 100U);
   EXPECT_GT(times.first_ns, times.loop_ns);
 }
 

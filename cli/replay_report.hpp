@@ -1,0 +1,29 @@
+// What `cistern replay` prints: one trace in full, several as a table, and the same figures for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replay/replay_engine.hpp"
+#include "replay/smallest.hpp"
+#include "replay/trace_data.hpp"
+
+namespace cistern::cli {
+
+struct ReplayedTrace {
+  std::string path;
+  std::string name;
+  std::string format;
+  replay::TraceRemarks remarks;
+  replay::ReplayReport report;
+  bool smallest_wanted = false;
+  std::optional<replay::SmallestPool> smallest;  // wanted and none: there is none
+};
+
+std::string replay_text(const replay::ReplayOptions& options, const std::vector<ReplayedTrace>& traces);
+std::string replay_json(const replay::ReplayOptions& options, const std::vector<ReplayedTrace>& traces);
+// A line of names, then a line a trace: the members of the JSON's traces, in the same order.
+std::string replay_csv(const std::vector<ReplayedTrace>& traces);
+
+}  // namespace cistern::cli
