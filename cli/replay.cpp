@@ -9,6 +9,7 @@
 #include "cli/replay_report.hpp"
 #include "cli/ui/output.hpp"
 #include "cli/ui/progress.hpp"
+#include "cli/unrecorded.hpp"
 #include "cli/verbs.hpp"
 #include "replay/sources/read_trace.hpp"
 
@@ -60,6 +61,7 @@ class ReplayVerb final : public Verb {
   base::Result<ExitCode> run(const base::OptionSet& settings) override {
     if (json_ && csv_) return base::invalid_argument("--json and --csv exclude each other");
     if (base::Status wrong = take(settings); !wrong.is_ok()) return wrong;
+    remark_if_unrecorded(name(), settings);
     ProgressBar progress("replay", paths_.size() * kTicks);
     std::vector<ReplayedTrace> traces;
     bool is_sound = true;

@@ -9,6 +9,7 @@
 #include "cli/ui/progress.hpp"
 #include "cli/verbs.hpp"
 #include "replay/comparison.hpp"
+#include "trace/process_trace.hpp"
 
 namespace cistern::cli {
 namespace {
@@ -45,6 +46,7 @@ class RunVerb final : public Verb {
     auto options = pool::pool_options_from(settings);
     if (!options.is_ok()) return options.take_status();
     plan_.pool = options.take();
+    plan_.observe = [&settings](std::string_view device) { return trace::observe_by_options(settings, "run", device); };
     plan_.onnxruntime_path = settings.text("CISTERN_ONNXRUNTIME");
     base::Result<replay::ComparisonReport> report = serve();
     if (!report.is_ok()) return one_line(report.status());
@@ -80,7 +82,8 @@ class RunVerb final : public Verb {
                                .capacity_bytes = 32 * base::kGiB,
                                .pool = {},
                                .onnxruntime_path = {},
-                               .on_request_done = {}};
+                               .on_request_done = {},
+                               .observe = {}};
   std::vector<std::string> dims_;
   bool json_ = false;
 };

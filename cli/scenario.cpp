@@ -5,6 +5,7 @@
 #include "cli/scenario_report.hpp"
 #include "cli/ui/output.hpp"
 #include "cli/ui/wrap.hpp"
+#include "cli/unrecorded.hpp"
 #include "cli/verbs.hpp"
 #include "replay/scenarios.hpp"
 
@@ -54,6 +55,7 @@ class ScenarioVerb final : public Verb {
   }
   base::Result<ExitCode> run(const base::OptionSet& settings) override {
     if (names_.empty()) return list();
+    remark_if_unrecorded(name(), settings);
     if (names_.size() > 1)
       return base::invalid_argument("one scenario at a time; second is " + base::in_quotes(names_[1]));
     if (names_[0] != "llama7b") {

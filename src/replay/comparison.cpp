@@ -162,7 +162,9 @@ Result<PoolOnDevice> open_pool(const ComparisonPlan& plan, std::uint32_t ordinal
     if (options.page_bytes == 0) options.page_bytes = pool::choose_page_bytes(limit, out.device->info());
     out.pages = std::make_shared<device::PagePool>(*out.device, options.page_bytes);
   }
-  auto made = pool::Pool::create(out.device, out.pages, options, compact::rescue_steps(options.on_miss));
+  const device::DeviceInfo& info = out.device->info();
+  auto observer = plan.observe ? plan.observe(info.kind + ":" + std::to_string(info.ordinal)) : nullptr;
+  auto made = pool::Pool::create(out.device, out.pages, options, compact::rescue_steps(options.on_miss), observer);
   if (!made.is_ok()) return made.take_status();
   out.pool = made.take();
   return out;

@@ -9,13 +9,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "engine/shape_rules.hpp"
 #include "pool/ledger.hpp"
+#include "pool/observer.hpp"
 #include "pool/options.hpp"
 
 namespace cistern::replay {
@@ -30,6 +33,8 @@ struct ComparisonPlan {
   pool::PoolOptions pool;
   std::string onnxruntime_path;           // empty: the usual places
   std::function<void()> on_request_done;  // progress; may be empty
+  // Who is told of what happens in the pool, given the device's name; may be empty, and may give nobody.
+  std::function<std::shared_ptr<pool::Observer>(std::string_view device)> observe;
 };
 
 struct ModelSummary {
