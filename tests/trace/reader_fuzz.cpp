@@ -37,7 +37,8 @@ std::string with_check_sums(const std::string& records) {
   put_fixed(&file, 1000, 8);
   put_fixed(&file, 2000, 8);
   put_fixed(&file, 1, 8);
-  put_fixed(&file, 0, 12);
+  put_fixed(&file, 0, 8);
+  put_fixed(&file, 0, 4);
   put_fixed(&file, crc32c(file), 4);
   std::string chunk(kChunkMagic);
   put_fixed(&chunk, records.size(), 4);
