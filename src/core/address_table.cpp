@@ -44,7 +44,7 @@ base::Result<AddressTable> AddressTable::create(std::uint64_t granules) noexcept
   const std::uint64_t regions = region_of(granules - 1) + 1;
   auto starts = base::LazyTable<std::atomic<BlockIndex>>::create(granules);
   if (!starts.is_ok()) return starts.take_status();
-  auto first = base::LazyTable<BlockIndex>::create(regions);
+  auto first = base::LazyTable<std::atomic<std::uint64_t>>::create(regions);
   if (!first.is_ok()) return first.take_status();
   auto occupied = BitmapTree::create(regions);
   if (!occupied.is_ok()) return occupied.take_status();
@@ -57,12 +57,12 @@ base::Result<AddressTable> AddressTable::create(std::uint64_t granules) noexcept
 
 BlockIndex AddressTable::containing(const BlockTable& blocks, std::uint64_t granule) const noexcept {
   std::uint64_t region = region_of(granule);
-  BlockIndex block = first_[region];
+  BlockIndex block = first_in_region(region);
   if (block == kNoBlock || blocks[block].offset > granule) {
     if (region == 0) return kNoBlock;
     region = occupied_.last_at_or_below(region - 1);
     if (region == BitmapTree::kNone) return kNoBlock;
-    block = first_[region];
+    block = first_in_region(region);
   }
   while (block != kNoBlock && blocks[block].end() <= granule) block = blocks[block].next;
   return block;
@@ -70,17 +70,18 @@ BlockIndex AddressTable::containing(const BlockTable& blocks, std::uint64_t gran
 
 bool AddressTable::entry_matches(const BlockTable& blocks, BlockIndex block, bool exhaustive) const noexcept {
   const BlockNode& node = blocks[block];
-  const BlockIndex expected = node.state == BlockState::live ? block : kNoBlock;
-  if (live_at(node.offset) != expected) return false;
+  const bool live = node.state == BlockState::live;
   const std::uint64_t region = region_of(node.offset);
   if (!occupied_.contains(region)) return false;
-  if (!detail::starts_in(blocks, node.previous, region) && first_[region] != block) return false;
+  const bool is_first = !detail::starts_in(blocks, node.previous, region);
+  if (is_first && !(entry(region) == Entry(block, node.offset, live))) return false;
+  if (start_at(node.offset) != (live && !is_first ? block : kNoBlock)) return false;
   if (!exhaustive) return true;
   for (std::uint64_t granule = node.offset + 1; granule < node.end(); ++granule) {
-    if (live_at(granule) != kNoBlock) return false;
+    if (start_at(granule) != kNoBlock) return false;
     const std::uint64_t here = region_of(granule);
     if (here == region || detail::starts_in(blocks, node.next, here)) continue;
-    if (first_[here] != kNoBlock || occupied_.contains(here)) return false;
+    if (first_in_region(here) != kNoBlock || occupied_.contains(here)) return false;
   }
   return true;
 }

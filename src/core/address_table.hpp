@@ -1,14 +1,21 @@
 // AddressTable: from an offset to its block.
 //
-// Two questions, two tables. "Which live block starts exactly here?" is asked at every free, by any thread without a
-// lock: one atomic entry a granule, lazily backed, holds the index of the live block that starts there. "Which block
-// contains this offset?" is asked on slow paths under the lock: the range is divided into regions of 64 KiB, each
-// knowing the first block that starts in it; a bitmap tree finds the nearest region at or below the offset where a
-// block starts, and a walk of at most the 128 blocks of that region finds the block.
+// Two questions. "Which live block starts exactly here?" is asked at every free, by any thread without a lock. "Which
+// block contains this offset?" is asked on slow paths under the lock.
 //
-// A region's entry changes only when its first block changes, and the neighbours by address tell that: a block is the
-// first of its region exactly if its predecessor starts in another one. So small blocks come and go without touching
-// this table.
+// The range is divided into regions of 64 KiB. Each has one atomic entry: the first block that starts in it, where, and
+// whether it is live. Large blocks are nearly always the first of their region, so this dense table (8 bytes for
+// 64 KiB) answers the first question for them. Only live blocks that are not the first of their region have an entry in
+// the second table, one for each granule, of which small blocks touch little. (With a granule entry for every block a
+// fresh pool spent most of a request on page faults of that table: one for each 512 KiB of addresses.)
+//
+// For the second question a bitmap tree finds the nearest region at or below the offset where a block starts, and a
+// walk of at most the 128 blocks of that region finds the block.
+//
+// A region's entry changes only when its first block changes or that block's life does, and the neighbours by address
+// tell that: a block is the first of its region exactly if its predecessor starts in another one. A live block that
+// stops being the first moves to the second table before the entry changes, and out of it after it is first again, so
+// that whoever looks without a lock finds it at any time.
 #pragma once
 
 #include <array>
@@ -22,6 +29,7 @@
 namespace cistern::core {
 
 inline constexpr unsigned kRegionShift = 7;  // 128 granules, 64 KiB
+inline constexpr std::uint64_t kRegionGranules = std::uint64_t{1} << kRegionShift;
 
 constexpr std::uint64_t region_of(std::uint64_t granule) noexcept { return granule >> kRegionShift; }
 
@@ -68,14 +76,14 @@ class AddressTable {
   static base::Result<AddressTable> create(std::uint64_t granules) noexcept;
 
   // --- Exact starts of live blocks ----------------------------------------------------------------------------------
-  BlockIndex live_at(std::uint64_t granule) const noexcept { return starts_[granule].load(std::memory_order_acquire); }
-  void set_live(std::uint64_t granule, BlockIndex block) noexcept {
-    starts_[granule].store(block, std::memory_order_release);
-  }
-  void clear_live(std::uint64_t granule) noexcept { starts_[granule].store(kNoBlock, std::memory_order_release); }
+  // The live block that starts at `granule`, or kNoBlock. Any thread, at any time.
+  BlockIndex live_at(std::uint64_t granule) const noexcept;
+  // `block`, which starts at `granule`, is live from now on, or not any more.
+  void set_live(std::uint64_t granule, BlockIndex block) noexcept;
+  void clear_live(std::uint64_t granule, BlockIndex block) noexcept;
 
   // --- Regions. Every function is told of a change to the blocks by address -----------------------------------------
-  // `block` has been linked.
+  // `block`, which is not live, has been linked.
   void block_began(const BlockTable& blocks, BlockIndex block) noexcept;
   // `block` is about to be unlinked and its addresses joined to its predecessor.
   void block_ends(const BlockTable& blocks, BlockIndex block) noexcept;
@@ -84,7 +92,7 @@ class AddressTable {
   // `front` is about to be unlinked and its addresses joined to its successor, `rest`.
   void front_joins(const BlockTable& blocks, BlockIndex front, BlockIndex rest) noexcept;
 
-  BlockIndex first_in_region(std::uint64_t region) const noexcept { return first_[region]; }
+  BlockIndex first_in_region(std::uint64_t region) const noexcept { return entry(region).block(); }
   BlockIndex containing(const BlockTable& blocks, std::uint64_t granule) const noexcept;
 
   // Does the table say what the blocks say? For validation; checks every entry of arenas of up to
@@ -92,11 +100,41 @@ class AddressTable {
   bool matches(const BlockTable& blocks, std::uint64_t exhaustive_granules) const noexcept;
 
  private:
+  // The first block of a region in one word: its index, the granule of the region where it starts, whether it is live.
+  // All zeroes: no block starts here.
+  class Entry {
+   public:
+    Entry() noexcept = default;
+    explicit Entry(std::uint64_t word) noexcept : word_(word) {}
+    Entry(BlockIndex block, std::uint64_t granule, bool live) noexcept
+        : word_(block | ((granule & (kRegionGranules - 1)) << 32) | (std::uint64_t{live} << kLiveBit)) {}
+
+    std::uint64_t word() const noexcept { return word_; }
+    BlockIndex block() const noexcept { return static_cast<BlockIndex>(word_); }
+    std::uint64_t position() const noexcept { return (word_ >> 32) & (kRegionGranules - 1); }
+    bool live() const noexcept { return (word_ >> kLiveBit) != 0; }
+    bool operator==(const Entry& other) const noexcept { return word_ == other.word_; }
+
+   private:
+    static constexpr unsigned kLiveBit = 63;
+    std::uint64_t word_ = 0;
+  };
+
+  Entry entry(std::uint64_t region) const noexcept { return Entry(first_[region].load(std::memory_order_acquire)); }
+  void set_entry(std::uint64_t region, Entry entry) noexcept {
+    first_[region].store(entry.word(), std::memory_order_release);
+  }
+  BlockIndex start_at(std::uint64_t granule) const noexcept { return starts_[granule].load(std::memory_order_acquire); }
+  void set_start(std::uint64_t granule, BlockIndex block) noexcept {
+    starts_[granule].store(block, std::memory_order_release);
+  }
+  // `block`, of whatever state, becomes the first of its region.
+  void make_first(const BlockTable& blocks, std::uint64_t region, BlockIndex block) noexcept;
   bool entry_matches(const BlockTable& blocks, BlockIndex block, bool exhaustive) const noexcept;
 
-  base::LazyTable<std::atomic<BlockIndex>> starts_;
-  base::LazyTable<BlockIndex> first_;
-  BitmapTree occupied_;  // the regions in which a block starts
+  base::LazyTable<std::atomic<std::uint64_t>> first_;  // by region: an Entry
+  base::LazyTable<std::atomic<BlockIndex>> starts_;    // by granule: live blocks that are not the first
+  BitmapTree occupied_;                                // the regions in which a block starts
 };
 
 // --- Inline, because every split and merge passes here --------------------------------------------------------------
@@ -107,11 +145,52 @@ inline bool starts_in(const BlockTable& blocks, BlockIndex block, std::uint64_t 
 }
 }  // namespace detail
 
+inline BlockIndex AddressTable::live_at(std::uint64_t granule) const noexcept {
+  const std::uint64_t position = granule & (kRegionGranules - 1);
+  Entry first = entry(region_of(granule));
+  for (;;) {
+    if (first.block() == kNoBlock || position < first.position()) return kNoBlock;
+    if (position == first.position()) return first.live() ? first.block() : kNoBlock;
+    if (const BlockIndex block = start_at(granule); block != kNoBlock) return block;
+    // The block may have become the first of its region between the two looks.
+    const Entry again = entry(region_of(granule));
+    if (again == first) return kNoBlock;
+    first = again;
+  }
+}
+
+inline void AddressTable::set_live(std::uint64_t granule, BlockIndex block) noexcept {
+  const std::uint64_t region = region_of(granule);
+  if (entry(region).block() == block) {
+    set_entry(region, Entry(block, granule, true));
+  } else {
+    set_start(granule, block);
+  }
+}
+
+inline void AddressTable::clear_live(std::uint64_t granule, BlockIndex block) noexcept {
+  const std::uint64_t region = region_of(granule);
+  if (entry(region).block() == block) {
+    set_entry(region, Entry(block, granule, false));
+  } else {
+    set_start(granule, kNoBlock);
+  }
+}
+
+inline void AddressTable::make_first(const BlockTable& blocks, std::uint64_t region, BlockIndex block) noexcept {
+  const Entry before = entry(region);
+  if (before.live()) set_start((region << kRegionShift) + before.position(), before.block());
+  const BlockNode& node = blocks[block];
+  const bool live = node.state == BlockState::live;
+  set_entry(region, Entry(block, node.offset, live));
+  if (live) set_start(node.offset, kNoBlock);
+}
+
 inline void AddressTable::block_began(const BlockTable& blocks, BlockIndex block) noexcept {
   const BlockNode& node = blocks[block];
   const std::uint64_t region = region_of(node.offset);
   if (detail::starts_in(blocks, node.previous, region)) return;
-  first_[region] = block;
+  make_first(blocks, region, block);
   if (!detail::starts_in(blocks, node.next, region)) occupied_.insert(region);
 }
 
@@ -120,9 +199,9 @@ inline void AddressTable::block_ends(const BlockTable& blocks, BlockIndex block)
   const std::uint64_t region = region_of(node.offset);
   if (detail::starts_in(blocks, node.previous, region)) return;
   if (detail::starts_in(blocks, node.next, region)) {
-    first_[region] = node.next;
+    make_first(blocks, region, node.next);
   } else {
-    first_[region] = kNoBlock;
+    set_entry(region, Entry());
     occupied_.erase(region);
   }
 }
@@ -130,7 +209,7 @@ inline void AddressTable::block_ends(const BlockTable& blocks, BlockIndex block)
 inline void AddressTable::front_split(const BlockTable& blocks, BlockIndex front, BlockIndex rest) noexcept {
   const BlockNode& node = blocks[front];
   const std::uint64_t region = region_of(node.offset);
-  if (!detail::starts_in(blocks, node.previous, region)) first_[region] = front;
+  if (!detail::starts_in(blocks, node.previous, region)) set_entry(region, Entry(front, node.offset, false));
   if (region_of(blocks[rest].offset) != region) block_began(blocks, rest);
 }
 
@@ -138,7 +217,8 @@ inline void AddressTable::front_joins(const BlockTable& blocks, BlockIndex front
   const BlockNode& node = blocks[front];
   const std::uint64_t region = region_of(node.offset);
   if (region_of(blocks[rest].offset) != region) block_ends(blocks, rest);
-  if (!detail::starts_in(blocks, node.previous, region)) first_[region] = rest;
+  // `rest` begins where `front` did from now on.
+  if (!detail::starts_in(blocks, node.previous, region)) set_entry(region, Entry(rest, node.offset, false));
 }
 
 }  // namespace cistern::core

@@ -250,7 +250,7 @@ bool Suballocator::release(BlockIndex block, Readiness readiness) noexcept {
   if (!is(block, BlockState::live) || readiness.slot >= kMaxReadinessSlots) return false;
   if (readiness.slot == kReadySlot) readiness.batch = 0;
   const BlockNode& node = blocks_[block];
-  addresses_.clear_live(node.offset);
+  addresses_.clear_live(node.offset, block);
   totals_.live_bytes -= std::uint64_t{node.length} << kGranuleShift;
   --totals_.live_blocks;
   join<BlockState::free>(block, readiness);

@@ -69,13 +69,47 @@ TEST_F(AddressTableTest, FindsBlocksThatSpanManyRegions) {
 }
 
 TEST_F(AddressTableTest, RemembersLiveStartsUntilTheyAreCleared) {
-  const BlockIndex block = append(0, 1000);
-  EXPECT_EQ(addresses_.live_at(0), kNoBlock);
-  addresses_.set_live(0, block);
-  EXPECT_EQ(addresses_.live_at(0), block);
-  EXPECT_FALSE(addresses_.matches(blocks_, 1000)) << "a start of a block that is not live must be seen";
-  addresses_.clear_live(0);
-  EXPECT_EQ(addresses_.live_at(0), kNoBlock);
+  const BlockIndex first = append(0, 100);
+  const BlockIndex second = append(100, 900);
+  for (const BlockIndex block : {first, second}) {
+    const std::uint64_t start = blocks_[block].offset;
+    EXPECT_EQ(addresses_.live_at(start), kNoBlock);
+    addresses_.set_live(start, block);
+    EXPECT_EQ(addresses_.live_at(start), block);
+    EXPECT_EQ(addresses_.live_at(start + 1), kNoBlock);
+    EXPECT_FALSE(addresses_.matches(blocks_, 1000)) << "a start of a block that is not live must be seen";
+    addresses_.clear_live(start, block);
+    EXPECT_EQ(addresses_.live_at(start), kNoBlock);
+    EXPECT_TRUE(addresses_.matches(blocks_, 1000));
+  }
+}
+
+// A live block is found whether it is the first of its region or not, and while that changes.
+TEST_F(AddressTableTest, ALiveBlockIsFoundWhileBlocksBeforeItComeAndGo) {
+  const BlockIndex hole = append(0, 200);
+  const BlockIndex live = append(200, 800);  // the first of region 1
+  addresses_.set_live(200, live);
+  blocks_[live].state = BlockState::live;
+  ASSERT_TRUE(addresses_.matches(blocks_, 1000));
+
+  const BlockIndex tail = blocks_.take();  // the hole's last 50 granules, from 150 on: now the first of region 1
+  blocks_[hole].length = 150;
+  blocks_[tail].offset = 150;
+  blocks_[tail].length = 50;
+  blocks_[tail].state = BlockState::free;
+  blocks_.link_after(hole, tail);
+  addresses_.block_began(blocks_, tail);
+  EXPECT_EQ(addresses_.live_at(200), live);
+  EXPECT_EQ(addresses_.live_at(150), kNoBlock);
+  EXPECT_TRUE(addresses_.matches(blocks_, 1000));
+
+  addresses_.block_ends(blocks_, tail);
+  blocks_.unlink(tail);
+  blocks_[hole].length = 200;
+  EXPECT_EQ(addresses_.live_at(200), live);
+  EXPECT_TRUE(addresses_.matches(blocks_, 1000));
+  addresses_.clear_live(200, live);
+  blocks_[live].state = BlockState::free;
   EXPECT_TRUE(addresses_.matches(blocks_, 1000));
 }
 
