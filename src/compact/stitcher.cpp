@@ -5,7 +5,7 @@
 
 namespace cistern::compact {
 
-pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need, std::unique_lock<std::mutex>& lock) {
+pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need, pool::PoolLock& lock) {
   pool::RescueResult result;
   if (pool.options.growth != pool::Growth::expandable) return result;
   pool::Arena& arena = *pool.arenas.front();

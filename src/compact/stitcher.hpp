@@ -20,7 +20,7 @@ class StitchStep final : public pool::RescueStep {
   pool::RescueOrder order() const noexcept override {
     return on_miss_ == pool::OnMiss::stitch_first ? pool::RescueOrder::stitch_first : pool::RescueOrder::stitch;
   }
-  pool::RescueResult run(pool::PoolCore& pool, const pool::Need& need, std::unique_lock<std::mutex>& lock) override;
+  pool::RescueResult run(pool::PoolCore& pool, const pool::Need& need, pool::PoolLock& lock) override;
 
  private:
   pool::OnMiss on_miss_;

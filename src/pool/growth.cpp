@@ -40,7 +40,7 @@ void extend_to_step(const PoolCore& pool, const Arena& arena, core::RepairPlan* 
   plan->new_pages += extra;
 }
 
-RescueResult grow_expandable(PoolCore& pool, Arena& arena, const Need& need, std::unique_lock<std::mutex>& lock) {
+RescueResult grow_expandable(PoolCore& pool, Arena& arena, const Need& need, PoolLock& lock) {
   RescueResult result;
   core::RepairPlan plan;
   const std::uint64_t room_pages = room_under_limit(pool) / arena.page_bytes();
@@ -72,7 +72,7 @@ std::uint64_t largest_driver_arena(const PoolCore& pool) {
   return largest;
 }
 
-RescueResult grow_by_arena(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) {
+RescueResult grow_by_arena(PoolCore& pool, const Need& need, PoolLock& lock) {
   RescueResult result;
   const std::uint64_t least = driver_bytes_for(pool, need);
   const std::uint64_t room = base::round_down(room_under_limit(pool), core::kGranuleBytes);
@@ -106,8 +106,7 @@ std::uint64_t driver_bytes_for(const PoolCore& pool, const Need& need) noexcept 
   return need.alignment <= given ? need.bytes : need.bytes + need.alignment - std::max(given, core::kGranuleBytes);
 }
 
-base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan,
-                            std::unique_lock<std::mutex>& lock) {
+base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan, PoolLock& lock) {
   PageTransfer transfer(arena, *pool.pages, pool.account);
   if (!transfer.begin(plan)) return base::internal_error("a repair plan no longer fitted its arena");
   lock.unlock();
@@ -123,8 +122,7 @@ base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan
   return status;
 }
 
-base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind,
-                                      std::unique_lock<std::mutex>& lock) {
+base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind, PoolLock& lock) {
   lock.unlock();
   auto made = Arena::create_driver(*pool.device, pool.options.policy, bytes, kind);
   lock.lock();
@@ -137,19 +135,18 @@ base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, Arena
   return arena;
 }
 
-RescueResult GrowStep::run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) {
+RescueResult GrowStep::run(PoolCore& pool, const Need& need, PoolLock& lock) {
   if (pool.options.growth == Growth::expandable) return grow_expandable(pool, *pool.arenas.front(), need, lock);
   return grow_by_arena(pool, need, lock);
 }
 
-RescueResult ReleaseArenasStep::run(PoolCore& pool, const Need&, std::unique_lock<std::mutex>& lock) {
+RescueResult ReleaseArenasStep::run(PoolCore& pool, const Need&, PoolLock& lock) {
   RescueResult result;
   result.changed = release_free_arenas(pool, 0, lock, &result.failure) > 0;
   return result;
 }
 
-std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std::unique_lock<std::mutex>& lock,
-                                  base::Status* failure) {
+std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, PoolLock& lock, base::Status* failure) {
   std::uint64_t released = 0;
   std::vector<const Arena*> refused;
   while (pool.reserved > keep_bytes) {
@@ -182,7 +179,7 @@ std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std:
 void return_direct_arena(PoolCore& pool, std::unique_ptr<Arena> arena) {
   const device::Address base = arena->base();
   const base::Status status = arena->give_back(nullptr);
-  std::lock_guard<std::mutex> lock(pool.mutex);
+  PoolGuard lock(pool.mutex);
   if (status.is_ok()) {
     pool.reserved -= arena->range_bytes();
     observe_range(pool, EventOp::driver_free, base, arena->range_bytes());
@@ -196,7 +193,7 @@ void return_direct_arena(PoolCore& pool, std::unique_ptr<Arena> arena) {
 }
 
 base::Status fill_at_start(PoolCore& pool, std::uint64_t bytes) {
-  std::unique_lock<std::mutex> lock(pool.mutex);
+  PoolLock lock(pool.mutex);
   const bool expandable = pool.options.growth == Growth::expandable;
   const std::uint64_t unit = expandable ? pool.options.page_bytes : core::kGranuleBytes;
   const std::uint64_t least = expandable ? unit : std::min(bytes, kDriverStepBytes);

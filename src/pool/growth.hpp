@@ -13,7 +13,7 @@ class GrowStep final : public RescueStep {
  public:
   std::string_view name() const noexcept override { return "grow"; }
   RescueOrder order() const noexcept override { return RescueOrder::grow; }
-  RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) override;
+  RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) override;
 };
 
 // Returns wholly free driver arenas to the device before growth: none of them could hold the request, so keeping them
@@ -22,13 +22,12 @@ class ReleaseArenasStep final : public RescueStep {
  public:
   std::string_view name() const noexcept override { return "release arenas"; }
   RescueOrder order() const noexcept override { return RescueOrder::release_arenas; }
-  RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) override;
+  RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) override;
 };
 
 // Runs `plan` on the pool's arena: marks under the lock, moves pages without it, settles under it, keeps the ledger.
 // Shared by growth and stitching. The miss lock is held.
-base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan,
-                            std::unique_lock<std::mutex>& lock);
+base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan, PoolLock& lock);
 
 // Fills the first `bytes` of a new expandable arena, or makes the first driver arena; steps down by halves, to one
 // page, while the device refuses, and fails only when it refuses that too.
@@ -36,12 +35,10 @@ base::Status fill_at_start(PoolCore& pool, std::uint64_t bytes);
 
 // Returns wholly free driver arenas, largest first, while the pool holds more than `keep_bytes`; the bytes returned.
 // A refusal of the driver keeps the arena and is put in *failure.
-std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, std::unique_lock<std::mutex>& lock,
-                                  base::Status* failure);
+std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, PoolLock& lock, base::Status* failure);
 
 // One driver arena of `bytes`, made with the lock dropped and added to the pool under it.
-base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind,
-                                      std::unique_lock<std::mutex>& lock);
+base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind, PoolLock& lock);
 
 // A direct arena whose block was freed, already removed from the pool, goes back to the driver. Refused: it joins the
 // pool again as an ordinary arena, and the log says so. No lock held.

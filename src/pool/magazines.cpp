@@ -66,14 +66,14 @@ class ThreadMagazines {
         std::make_unique<Magazine>(next_id.fetch_add(1, std::memory_order_relaxed), pool.options.magazine_bytes);
     Magazine* made = magazine.get();
     own_.push_back({pool.id, made});
-    std::lock_guard<std::mutex> lock(pool.mutex);
+    PoolGuard lock(pool.mutex);
     pool.magazines.push_back(std::move(magazine));
     return made;
   }
 
  private:
   static void retire(PoolCore& pool, Magazine* magazine) {
-    std::lock_guard<std::mutex> lock(pool.mutex);
+    PoolGuard lock(pool.mutex);
     release_all(pool, *magazine);
     take_over_counts(pool, *magazine);
     const auto place = std::find_if(pool.magazines.begin(), pool.magazines.end(),
@@ -198,7 +198,7 @@ void take_over_counts(PoolCore& pool, Magazine& magazine) noexcept {
   }
 }
 
-RescueResult FlushMagazinesStep::run(PoolCore& pool, const Need&, std::unique_lock<std::mutex>&) {
+RescueResult FlushMagazinesStep::run(PoolCore& pool, const Need&, PoolLock&) {
   RescueResult result;
   result.changed = empty_magazines(pool) > 0;
   return result;
@@ -219,7 +219,7 @@ void close_for_magazines(PoolCore& pool) noexcept {
     std::lock_guard<std::mutex> registry(pools.mutex);
     pools.by_id.erase(pool.id);
   }
-  std::lock_guard<std::mutex> lock(pool.mutex);
+  PoolGuard lock(pool.mutex);
   empty_magazines(pool);
   for (const auto& magazine : pool.magazines) take_over_counts(pool, *magazine);
   pool.magazines.clear();

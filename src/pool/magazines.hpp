@@ -43,7 +43,7 @@ class FlushMagazinesStep final : public RescueStep {
  public:
   std::string_view name() const noexcept override { return "flush caches"; }
   RescueOrder order() const noexcept override { return RescueOrder::flush_caches; }
-  RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) override;
+  RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) override;
 };
 
 // Threads may have magazines of this pool from now on, and from then on no more: blocks of threads that have ended are

@@ -176,7 +176,7 @@ base::Status Pool::free(device::Address address) noexcept {
 }
 
 base::Result<AllocationView> Pool::find(std::string_view name) const noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const device::Address address = impl_->names.find(name);
   if (address == 0) return base::not_found("no live allocation is named '" + std::string(name) + "'");
   const Arena* arena = impl_->arena_of(address);
@@ -190,7 +190,7 @@ base::Status Pool::free_named(std::string_view name) noexcept {
 }
 
 base::Result<AllocationView> Pool::describe(device::Address address) const noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const MagazinesHeld held(*impl_);
   const Arena* arena = impl_->arena_of(address);
   if (arena != nullptr) {
@@ -203,14 +203,14 @@ base::Result<AllocationView> Pool::describe(device::Address address) const noexc
 }
 
 TagId Pool::intern_tag(std::string_view tag) noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const TagId id = impl_->tags.intern(tag);
   if (impl_->observer && id != 0) impl_->observer->on_tag(id, tag);
   return id;
 }
 
 base::Status Pool::register_range(device::Address address, std::uint64_t bytes) noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   Arena* arena = impl_->arena_of(address);
   if (arena != nullptr && arena->register_range({arena->offset_of(address), bytes})) return {};
   return base::invalid_argument("the range at " + std::to_string(address) + " of " + std::to_string(bytes) +
@@ -218,7 +218,7 @@ base::Status Pool::register_range(device::Address address, std::uint64_t bytes) 
 }
 
 base::Status Pool::unregister_range(device::Address address, std::uint64_t bytes) noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   Arena* arena = impl_->arena_of(address);
   if (arena != nullptr && arena->unregister_range({arena->offset_of(address), bytes})) return {};
   return base::not_found("no registered range of " + std::to_string(bytes) + " bytes begins at " +
@@ -228,12 +228,12 @@ base::Status Pool::unregister_range(device::Address address, std::uint64_t bytes
 base::Result<std::uint64_t> Pool::trim(std::uint64_t keep_bytes) noexcept { return pool::trim(*impl_, keep_bytes); }
 
 Ledger Pool::ledger() const noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   return impl_->ledger();
 }
 
 void Pool::reset_peaks() noexcept {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const MagazinesHeld held(*impl_);
   for (const auto& magazine : impl_->magazines) take_over_counts(*impl_, *magazine);
   impl_->counts.peak_reserved_bytes = impl_->reserved;
@@ -242,13 +242,13 @@ void Pool::reset_peaks() noexcept {
 }
 
 Snapshot Pool::snapshot() const {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const MagazinesHeld held(*impl_);
   return take_snapshot(*impl_);
 }
 
 std::vector<AllocationView> Pool::live_allocations() const {
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const MagazinesHeld held(*impl_);
   return pool::live_allocations(*impl_);
 }
@@ -258,7 +258,7 @@ device::Device& Pool::device() const noexcept { return *impl_->device; }
 
 std::string Pool::validate() const {
   std::lock_guard<std::mutex> turn(impl_->miss_mutex);
-  std::lock_guard<std::mutex> lock(impl_->mutex);
+  PoolGuard lock(impl_->mutex);
   const MagazinesHeld held(*impl_);
   for (const auto& magazine : impl_->magazines) take_over_counts(*impl_, *magazine);
   return check_pool(*impl_);

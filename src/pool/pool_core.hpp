@@ -20,6 +20,7 @@
 #include "pool/name_table.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
+#include "pool/pool_mutex.hpp"
 #include "pool/rescue.hpp"
 #include "pool/text_table.hpp"
 
@@ -52,7 +53,7 @@ struct PoolCore {
   std::shared_ptr<Observer> observer;                     // null: nobody is told of events
 
   std::mutex miss_mutex;
-  mutable std::mutex mutex;
+  mutable PoolMutex mutex;
 
   // Guarded by `mutex`.
   std::vector<std::unique_ptr<Arena>> arenas;        // in the order of their making; holes are searched in that order

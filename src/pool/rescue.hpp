@@ -7,11 +7,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "pool/pool_mutex.hpp"
 
 namespace cistern::pool {
 
@@ -53,7 +53,7 @@ class RescueStep {
   virtual RescueOrder order() const noexcept = 0;
   // `lock` holds the pool's lock on entry and on return; driver calls are made with it dropped. Only one miss runs at a
   // time, so nobody else grows, trims or moves pages meanwhile; allocations that find a hole, and frees, go on.
-  virtual RescueResult run(PoolCore& pool, const Need& need, std::unique_lock<std::mutex>& lock) = 0;
+  virtual RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) = 0;
 };
 
 }  // namespace cistern::pool

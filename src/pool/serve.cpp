@@ -80,8 +80,7 @@ base::Status name_taken(std::string_view name) {
 
 // Gathers what the message needs; the lock is dropped for the question to the device.
 base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
-                             std::vector<std::pair<std::string, std::string>> tried,
-                             std::unique_lock<std::mutex>& lock) {
+                             std::vector<std::pair<std::string, std::string>> tried, PoolLock& lock) {
   OutOfMemoryFacts facts;
   ++pool.counts.failed_allocations;
   facts.pool = pool.options.name;
@@ -112,7 +111,7 @@ base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
 }
 
 // An oversize request that asks for its own driver allocation; 0 when limit or driver refuse: the arenas serve it then.
-device::Address serve_directly(PoolCore& pool, const Order& order, std::unique_lock<std::mutex>& lock) {
+device::Address serve_directly(PoolCore& pool, const Order& order, PoolLock& lock) {
   const std::uint64_t bytes = driver_bytes_for(pool, order.need);
   if (bytes > room_under_limit(pool)) return 0;
   auto made = add_driver_arena(pool, bytes, ArenaKind::direct, lock);
@@ -125,7 +124,7 @@ device::Address serve_directly(PoolCore& pool, const Order& order, std::unique_l
 
 base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
   std::lock_guard<std::mutex> turn(pool.miss_mutex);
-  std::unique_lock<std::mutex> lock(pool.mutex);
+  PoolLock lock(pool.mutex);
   ++pool.counts.misses;
   std::vector<std::pair<std::string, std::string>> tried;
   if (order.need.bytes > pool.options.limit_bytes) return explain_failure(pool, order, true, {}, lock);
@@ -175,7 +174,7 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
   }
   order.magazine = magazine_of_this_thread(pool);
   {
-    std::lock_guard<std::mutex> lock(pool.mutex);
+    PoolGuard lock(pool.mutex);
     if (!request.name.empty()) {
       if (pool.names.contains(request.name)) return name_taken(request.name);
       order.name = pool.names.claim(request.name);
@@ -187,7 +186,7 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
   }
   auto served = serve_miss(pool, order);
   if (!served.is_ok() && order.name != 0) {
-    std::lock_guard<std::mutex> lock(pool.mutex);
+    PoolGuard lock(pool.mutex);
     pool.names.remove(order.name);
   }
   return served;
@@ -197,7 +196,7 @@ base::Status give_up(PoolCore& pool, device::Address address) {
   if (keep_in_magazine(pool, address)) return {};
   std::unique_ptr<Arena> direct;
   {
-    std::lock_guard<std::mutex> lock(pool.mutex);
+    PoolGuard lock(pool.mutex);
     Arena* arena = pool.arena_of(address);
     if (arena == nullptr) {
       return base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));

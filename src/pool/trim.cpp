@@ -9,8 +9,8 @@ namespace cistern::pool {
 namespace {
 
 // Unmaps wholly free pages, highest first, so that the arena shrinks towards its beginning.
-std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t excess_bytes,
-                                std::unique_lock<std::mutex>& lock, base::Status* failure) {
+std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t excess_bytes, PoolLock& lock,
+                                base::Status* failure) {
   core::RepairPlan plan;  // donors without a target: their pages end up in the PagePool
   plan.donors = arena.blocks().wholly_free_pages(base::round_up(excess_bytes, arena.page_bytes()));
   if (plan.donors.empty()) return 0;
@@ -24,7 +24,7 @@ std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t exce
 
 base::Result<std::uint64_t> trim(PoolCore& pool, std::uint64_t keep_bytes) {
   std::lock_guard<std::mutex> turn(pool.miss_mutex);
-  std::unique_lock<std::mutex> lock(pool.mutex);
+  PoolLock lock(pool.mutex);
   base::Status failure;
   empty_magazines(pool);
   std::uint64_t returned = release_free_arenas(pool, keep_bytes, lock, &failure);
