@@ -150,14 +150,7 @@ class LeaksVerb final : public Verb {
   // What may make the answer wrong.
   void remark(const trace::Trace& trace) const {
     std::string text;
-    if (!trace.damage.empty()) text += "the trace is read up to its damage only: " + trace.damage + "\n";
-    if (trace.damage.empty() && !trace.ended) {
-      text += "the trace has no end: the program was killed or still runs; its last events may be missing\n";
-    }
-    if (trace.dropped != 0) {
-      text +=
-          std::to_string(trace.dropped) + " events found no room and are missing; blocks may look live that are not\n";
-    }
+    for (const std::string& missing : trace::what_is_missing(trace)) text += "the trace " + missing + "\n";
     std::fputs(text.c_str(), stderr);
   }
 

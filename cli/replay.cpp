@@ -112,6 +112,7 @@ class ReplayVerb final : public Verb {
                            .name = trace.name,
                            .format = trace.format,
                            .remarks = trace.remarks,
+                           .missing = trace.missing,
                            .report = report.take(),
                            .smallest_wanted = smallest_,
                            .smallest = {}};

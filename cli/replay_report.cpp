@@ -29,6 +29,12 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
 std::string growth_of(const ReplayOptions& options) {
   return options.segments ? "segments" : std::string(pool::growth_name(options.pool.growth));
 }
@@ -50,6 +56,8 @@ void add_remarks(Figures* figures, const replay::TraceRemarks& remarks) {
   figures->push_back({"times_going_back", remarks.times_going_back});
   figures->push_back({"foreign_events", remarks.foreign_events});
   figures->push_back({"live_before_start", remarks.live_before_start});
+  figures->push_back({"freed_with_pool", remarks.freed_with_pool});
+  figures->push_back({"dropped_events", remarks.dropped_events});
 }
 
 void add_memory(Figures* figures, const ReplayReport& report) {
@@ -142,6 +150,8 @@ Figures figures_of(const ReplayedTrace& trace) {
   if (trace.smallest) figures.back().value = trace.smallest->over_peak();
   add_times(&figures, trace.report.times);
   add_remarks(&figures, trace.remarks);
+  figures.push_back({"missing", {}});
+  if (!trace.missing.empty()) figures.back().value = joined(trace.missing);
   return figures;
 }
 
@@ -221,12 +231,14 @@ std::string remarks_line(const ReplayedTrace& trace) {
   std::string line;
   for (const Figure& remark : remarks) {
     const std::uint64_t count = std::get<std::uint64_t>(remark.value);
-    if (count == 0) continue;
+    if (count == 0 || remark.name == "dropped_events") continue;  // those are told as missing
     std::string words = remark.name;
     for (char& letter : words) letter = letter == '_' ? ' ' : letter;
     line += (line.empty() ? "" : ", ") + words + " " + std::to_string(count);
   }
-  return line.empty() ? "" : wrapped(trace.name + ": the file has " + line + ".", 0);
+  if (!line.empty()) line = wrapped(trace.name + ": the file has " + line + ".", 0);
+  for (const std::string& missing : trace.missing) line += wrapped(trace.name + ": the file " + missing + ".", 0);
+  return line;
 }
 
 void add_time_rows(Table* table, const ReplayTimes& times) {

@@ -16,6 +16,7 @@ struct ReplayedTrace {
   std::string name;
   std::string format;
   replay::TraceRemarks remarks;
+  std::vector<std::string> missing;
   replay::ReplayReport report;
   bool smallest_wanted = false;
   std::optional<replay::SmallestPool> smallest;  // wanted and none: there is none

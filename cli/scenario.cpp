@@ -5,9 +5,9 @@
 #include "cli/scenario_report.hpp"
 #include "cli/ui/output.hpp"
 #include "cli/ui/wrap.hpp"
-#include "cli/unrecorded.hpp"
 #include "cli/verbs.hpp"
 #include "replay/scenarios.hpp"
+#include "trace/process_trace.hpp"
 
 namespace cistern::cli {
 
@@ -55,7 +55,6 @@ class ScenarioVerb final : public Verb {
   }
   base::Result<ExitCode> run(const base::OptionSet& settings) override {
     if (names_.empty()) return list();
-    remark_if_unrecorded(name(), settings);
     if (names_.size() > 1)
       return base::invalid_argument("one scenario at a time; second is " + base::in_quotes(names_[1]));
     if (names_[0] != "llama7b") {
@@ -70,6 +69,9 @@ class ScenarioVerb final : public Verb {
     options_.pool = pool.take();
     options_.pair_min_ns = pair_min_us_ * 1000;
     options_.pair_max_ns = pair_max_us_ * 1000;
+    options_.observe = [&settings](std::string_view device) {
+      return trace::observe_by_options(settings, "llama7b", device);
+    };
     const auto report = replay::run_llama7b(options_);
     if (!report.is_ok()) return report.status();
     print(json_ ? llama7b_json(report.value()) : llama7b_text(report.value()));

@@ -1,5 +1,5 @@
-// Pools of some verbs are not recorded: their clocks are simulated, or they replay a trace. Who asked for a trace all
-// the same is told, because nothing that was asked for is ignored in silence.
+// Pools of some verbs are not recorded: they replay a trace. Who asked for one all the same is told, because nothing
+// that was asked for is ignored in silence.
 #pragma once
 
 #include <string_view>

@@ -143,7 +143,10 @@ Status run_direct(const device::SimulatedConfig& config, Llama7bReport* report) 
 Status run_pooled(const device::SimulatedConfig& config, Llama7bReport* report) {
   auto device = device::SimulatedDevice::create(config);
   if (!device.is_ok()) return device.take_status();
-  auto way = PooledWay::create(device.take(), report->options.pool);
+  const device::DeviceInfo& info = device.value()->info();
+  auto observer = report->options.observe ? report->options.observe(info.kind + ":" + std::to_string(info.ordinal))
+                                          : std::shared_ptr<pool::Observer>();
+  auto way = PooledWay::create(device.take(), report->options.pool, std::move(observer));
   if (!way.is_ok()) return way.take_status();
   report->options.pool = way.value()->pool().options();
   return play_all(*way.value(), *report, &report->pool);

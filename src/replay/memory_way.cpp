@@ -5,12 +5,14 @@
 namespace cistern::replay {
 
 base::Result<std::unique_ptr<PooledWay>> PooledWay::create(std::shared_ptr<device::Device> device,
-                                                           const pool::PoolOptions& options) {
+                                                           const pool::PoolOptions& options,
+                                                           std::shared_ptr<pool::Observer> observer) {
   pool::PoolOptions in_force = options;
   const std::uint64_t limit = options.limit_bytes == 0 ? device->info().total_bytes : options.limit_bytes;
   if (in_force.page_bytes == 0) in_force.page_bytes = pool::choose_page_bytes(limit, device->info());
   auto pages = std::make_shared<device::PagePool>(*device, in_force.page_bytes);
-  auto pool = pool::Pool::create(device, std::move(pages), in_force, compact::rescue_steps(options.on_miss));
+  auto pool = pool::Pool::create(device, std::move(pages), in_force, compact::rescue_steps(options.on_miss),
+                                 std::move(observer));
   if (!pool.is_ok()) return pool.take_status();
   return std::unique_ptr<PooledWay>(new PooledWay(std::move(device), pool.take()));
 }

@@ -45,9 +45,10 @@ class DirectWay final : public MemoryWay {
 
 class PooledWay final : public MemoryWay {
  public:
-  // A pool with stitching in its rescue list.
+  // A pool with stitching in its rescue list. `observer` may be null.
   static base::Result<std::unique_ptr<PooledWay>> create(std::shared_ptr<device::Device> device,
-                                                         const pool::PoolOptions& options);
+                                                         const pool::PoolOptions& options,
+                                                         std::shared_ptr<pool::Observer> observer = nullptr);
   std::string_view name() const noexcept override { return "pool"; }
   base::Result<device::Address> allocate(std::uint64_t bytes, std::uint64_t alignment) noexcept override {
     pool::AllocationRequest request;

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "device/latency_model.hpp"
+#include "pool/observer.hpp"
 #include "pool/options.hpp"
 #include "replay/player.hpp"
 
@@ -44,6 +47,9 @@ struct Llama7bOptions {
   std::uint64_t pair_max_ns = device::LatencyModel{}.malloc_free_pair_max_ns;
   DriverRounding driver_rounding = DriverRounding::huge;
   pool::PoolOptions pool;  // policy, on_miss, page size
+  // Who is told of what happens in the pool, given the device's name; may be empty, and may give nobody. Recording is
+  // part of the pool's measured time.
+  std::function<std::shared_ptr<pool::Observer>(std::string_view device)> observe;
 };
 
 // What the arithmetic says before anything is allocated.

@@ -30,6 +30,8 @@ struct TraceRemarks {
   std::uint64_t times_going_back = 0;          // taken at the latest time so far
   std::uint64_t foreign_events = 0;            // of kinds that are not allocations or frees, or belong to another level
   std::uint64_t live_before_start = 0;         // blocks that the file says were live at its beginning: allocated at 0
+  std::uint64_t freed_with_pool = 0;           // blocks whose pool ended while they were live: freed then
+  std::uint64_t dropped_events = 0;            // that the recorder had no room for; the file has their number only
 };
 
 struct TraceData {
@@ -39,6 +41,7 @@ struct TraceData {
   std::uint64_t slots = 0;    // allocations in all
   std::uint64_t streams = 0;  // distinct ones
   TraceRemarks remarks;
+  std::vector<std::string> missing;  // what the file lacks, as ends of a sentence: "has no end: ..."
 };
 
 // The most bytes live at once, exactly: a bound that no allocator can beat.

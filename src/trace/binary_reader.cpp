@@ -183,8 +183,9 @@ base::Result<Trace> parse_binary_trace(std::string_view bytes) {
   const ClockPair first{get_fixed(header.substr(16, 8)), get_fixed(header.substr(24, 8))};
   std::size_t at = kFileHeaderBytes;
   for (std::uint64_t number = 0; at < bytes.size(); ++number) {
-    const auto damaged = [&](std::string_view what) {
-      trace.damage = "chunk " + std::to_string(number) + " at byte " + std::to_string(at) + " " + std::string(what);
+    const auto damaged = [&](const std::string& what) {
+      trace.damage = "chunk " + std::to_string(number) + " at byte " + std::to_string(at) + " " + what;
+      trace.unread_bytes = bytes.size() - at;
     };
     const std::string_view chunk = bytes.substr(at, kChunkHeaderBytes);
     if (chunk.size() < kChunkHeaderBytes) {
@@ -199,7 +200,8 @@ base::Result<Trace> parse_binary_trace(std::string_view bytes) {
     }
     const std::string_view records = bytes.substr(at + kChunkHeaderBytes, length);
     if (records.size() < length) {
-      damaged("is cut off");
+      damaged("is cut off: " + std::to_string(records.size()) + " of its " + std::to_string(length) +
+              " bytes of records are there");
       break;
     }
     if (get_fixed(chunk.substr(32, 4)) != crc32c(records)) {

@@ -40,10 +40,27 @@ base::Result<std::string> read_file(const std::string& path) {
 
 }  // namespace
 
+bool is_trace(std::string_view head) noexcept { return head.starts_with(kFileMagic) || head.starts_with(kTextHeader); }
+
+std::vector<std::string> what_is_missing(const Trace& trace) {
+  std::vector<std::string> missing;
+  if (!trace.damage.empty()) {
+    missing.push_back("is read up to its damage only: " + trace.damage + "; " + std::to_string(trace.unread_bytes) +
+                      " bytes are not read");
+  } else if (!trace.ended) {
+    missing.push_back("has no end: the program was killed or still runs; its last events may be missing");
+  }
+  if (trace.dropped != 0) {
+    missing.push_back("lacks " + std::to_string(trace.dropped) +
+                      " events that found no room; blocks may look live that are not");
+  }
+  return missing;
+}
+
 base::Result<Trace> parse_trace(std::string_view bytes) {
   auto parsed = [&]() -> base::Result<Trace> {
-    if (bytes.substr(0, kFileMagic.size()) == kFileMagic) return parse_binary_trace(bytes);
-    if (bytes.substr(0, kTextHeader.size()) == kTextHeader) return parse_text_trace(bytes);
+    if (bytes.starts_with(kFileMagic)) return parse_binary_trace(bytes);
+    if (bytes.starts_with(kTextHeader)) return parse_text_trace(bytes);
     return base::Status(base::StatusCode::unsupported, "no trace of Cistern's: it begins with neither '" +
                                                            std::string(kFileMagic) + "' nor '" +
                                                            std::string(kTextHeader) + "'");

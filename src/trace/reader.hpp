@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "trace/trace.hpp"
@@ -16,6 +17,12 @@ namespace cistern::trace {
 base::Result<Trace> read_trace(const std::string& path);
 // The same of a file's bytes.
 base::Result<Trace> parse_trace(std::string_view bytes);
+
+// Whether a file that begins so is meant to be a trace of ours.
+bool is_trace(std::string_view head) noexcept;
+// What a trace lacks, each as the end of a sentence: "has no end: the program was killed or still runs". Empty:
+// nothing.
+std::vector<std::string> what_is_missing(const Trace& trace);
 
 // The two forms, for parse_trace.
 base::Result<Trace> parse_binary_trace(std::string_view bytes);

@@ -188,10 +188,12 @@ base::Result<Trace> parse_text_trace(std::string_view bytes) {
     end = bytes.find('\n', begin);
     if (end == std::string_view::npos) {
       trace.damage = "line " + std::to_string(number) + " is cut off";
+      trace.unread_bytes = bytes.size() - begin;
       break;
     }
     if (!reader.read_line(bytes.substr(begin, end - begin))) {
       trace.damage = "line " + std::to_string(number) + " is no line of a trace";
+      trace.unread_bytes = bytes.size() - begin;
       break;
     }
   }

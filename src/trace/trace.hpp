@@ -72,9 +72,10 @@ struct Trace {
   Tables tables;
   std::vector<TraceEvent> events;  // by sequence
   std::uint64_t process = 0;
-  std::uint64_t dropped = 0;  // events that the recorder had no room for
-  bool ended = false;         // the recorder closed the file; else the process was killed, or still runs
-  std::string damage;         // why reading stopped before the file's end; empty: it did not
+  std::uint64_t dropped = 0;       // events that the recorder had no room for
+  bool ended = false;              // the recorder closed the file; else the process was killed, or still runs
+  std::string damage;              // why reading stopped before the file's end; empty: it did not
+  std::uint64_t unread_bytes = 0;  // from there on
 };
 
 }  // namespace cistern::trace

@@ -74,6 +74,22 @@ class Leaks(unittest.TestCase):
         self.assertTrue(counts[0][1].startswith("request_buffer+0x"), counts)
         self.assertTrue(counts[1][1].startswith("cache_entry+0x"), counts)
 
+    def test_what_was_recorded_replays(self):
+        """300 allocations; at the most 100 entries of 3,000 bytes and one buffer of 100,000 are live."""
+        for name in ("a.trace", "a.log"):
+            for policy in ("BEST_FIT", "FIRST_FIT"):
+                result = run(BINARY, "replay", "--json", "--passes", "0", "--policy", policy, self.traced(name))
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                (found,) = json.loads(result.stdout)["traces"]
+                figures = [found[key] for key in ("format", "events", "allocations", "peak_live_bytes", "missing")]
+                self.assertEqual(figures, ["cistern", 500, 300, 400000, None])
+
+    def test_a_cut_trace_replays_to_the_cut_and_says_so(self):
+        path = pathlib.Path(self.traced("a.trace", "20000"))
+        path.write_bytes(path.read_bytes()[:-1000])
+        text = " ".join(run(BINARY, "replay", "--passes", "0", str(path)).stdout.split())
+        self.assertRegex(text, r"a: the file is read up to its damage only: chunk \d+ at byte \d+ is cut off")
+
     def test_report_at_exit(self):
         result = run(PROGRAM, CISTERN_LEAK_REPORT="ON")
         self.assertEqual(result.returncode, 0)

@@ -4,10 +4,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "trace/binary_format.hpp"
-#include "trace/crc32c.hpp"
 #include "trace/leaks.hpp"
 #include "trace/reader.hpp"
+#include "trace/trace_bytes.hpp"
 
 namespace {
 
@@ -28,26 +27,6 @@ void analyse(const cistern::base::Result<Trace>& trace) {
   const LeakReport report = find_leaks(copy, &sites);
   if ((report.blocks == 0) != report.groups.empty()) std::abort();
   static_cast<void>(find_growth(copy, &sites));
-}
-
-std::string with_check_sums(const std::string& records) {
-  std::string file(kFileMagic);
-  put_fixed(&file, kFormatVersion, 4);
-  put_fixed(&file, kFileHeaderBytes, 4);
-  put_fixed(&file, 1000, 8);
-  put_fixed(&file, 2000, 8);
-  put_fixed(&file, 1, 8);
-  put_fixed(&file, 0, 8);
-  put_fixed(&file, 0, 4);
-  put_fixed(&file, crc32c(file), 4);
-  std::string chunk(kChunkMagic);
-  put_fixed(&chunk, records.size(), 4);
-  put_fixed(&chunk, 0, 8);
-  put_fixed(&chunk, 5000, 8);
-  put_fixed(&chunk, 9000, 8);
-  put_fixed(&chunk, crc32c(records), 4);
-  put_fixed(&chunk, crc32c(chunk), 4);
-  return file + chunk + records;
 }
 
 }  // namespace

@@ -17,5 +17,6 @@ base::Result<TraceData> read_operator_memory(Input* input) noexcept;
 base::Result<TraceData> read_memscope_pool(Input* input) noexcept;    // events of the framework's pool
 base::Result<TraceData> read_memscope_driver(Input* input) noexcept;  // requests to the driver
 base::Result<TraceData> read_umpire_replay(Input* input) noexcept;
+base::Result<TraceData> read_own_trace(Input* input) noexcept;
 
 }  // namespace cistern::replay

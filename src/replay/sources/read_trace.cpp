@@ -10,6 +10,7 @@
 #include "replay/sources/csv_table.hpp"
 #include "replay/sources/formats.hpp"
 #include "replay/sources/input.hpp"
+#include "trace/reader.hpp"
 
 namespace cistern::replay {
 namespace {
@@ -24,7 +25,7 @@ struct Format {
   std::string_view header;  // of text formats: columns that tell it from the others, as they are spelled in the file
 };
 
-constexpr std::array<Format, 8> kFormats = {{
+constexpr std::array<Format, 9> kFormats = {{
     {"csv", read_plain_csv, "op,id,size,time_ns"},
     {"lifetimes", read_lifetimes, "lower,upper,size"},
     {"pytorch", read_pytorch_snapshot, {}},
@@ -33,6 +34,7 @@ constexpr std::array<Format, 8> kFormats = {{
     {"memscope", read_memscope_pool, "Event,Event Type,Timestamp(ns),Ptr"},
     {"memscope-hal", read_memscope_driver, {}},
     {"umpire", read_umpire_replay, {}},
+    {"cistern", read_own_trace, {}},
 }};
 
 std::string list_of_names() {
@@ -94,6 +96,7 @@ Result<const Format*> detect(Input* input) {
   if (!head.is_ok()) return head.take_status();
   const std::string_view bytes = head.value();
   if (bytes.size() >= 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) return format_named("pytorch");
+  if (trace::is_trace(bytes)) return format_named("cistern");
   const std::string_view line = first_line(bytes);
   if (line.starts_with('{') && line.find("\"event\"") != std::string_view::npos) return format_named("umpire");
   for (const Format& format : kFormats) {
@@ -127,7 +130,8 @@ Result<TraceData> read_from(std::unique_ptr<ByteSource> source, std::string_view
 std::string name_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
-  for (const std::string_view ending : {".gz", ".zst", ".csv", ".pickle", ".pkl", ".json", ".jsonl", ".log", ".txt"}) {
+  for (const std::string_view ending :
+       {".gz", ".zst", ".csv", ".pickle", ".pkl", ".json", ".jsonl", ".log", ".txt", ".trace"}) {
     if (path.size() > ending.size() && path.ends_with(ending)) path.remove_suffix(ending.size());
   }
   return std::string(path);

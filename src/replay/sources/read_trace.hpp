@@ -8,6 +8,7 @@
 //   memscope         CSV of msMemScope: the framework's pool
 //   memscope-hal     the same file: requests to the driver (only when asked for by name)
 //   umpire           Umpire's replay log
+//   cistern          what Cistern's own recorder writes, binary or text
 //
 // Each may be compressed with gzip or zstd. What a file holds that is no clean event is counted in the trace's remarks;
 // what makes it unreadable is an error that names file, line or byte, and what to do.

@@ -58,6 +58,22 @@ Status TraceBuilder::free(BlockKey key, std::uint64_t time_ns, std::optional<std
   return append_free(block, stream ? stream_index(*stream) : block.stream);
 }
 
+Status TraceBuilder::free_space(std::uint64_t space, std::uint64_t time_ns) {
+  advance_to(time_ns);
+  std::vector<Live> ended;
+  for (auto each = live_.begin(); each != live_.end();) {
+    const bool is_inside = each->first.space == space;
+    if (is_inside && each->second.bytes != 0) ended.push_back(each->second);
+    each = is_inside ? live_.erase(each) : std::next(each);
+  }
+  std::sort(ended.begin(), ended.end(), [](const Live& left, const Live& right) { return left.slot < right.slot; });
+  for (const Live& block : ended) {
+    ++trace_.remarks.freed_with_pool;
+    if (Status failed = append_free(block, block.stream); !failed.is_ok()) return failed;
+  }
+  return {};
+}
+
 Status TraceBuilder::live_before_start(BlockKey key, std::uint64_t bytes, std::uint64_t stream) {
   const std::uint64_t before = trace_.slots;
   Status failed = allocate(key, bytes, 0, stream);

@@ -39,6 +39,8 @@ class TraceBuilder {
   base::Status allocate(BlockKey key, std::uint64_t bytes, std::uint64_t time_ns, std::uint64_t stream);
   // Without a stream: that of the allocation.
   base::Status free(BlockKey key, std::uint64_t time_ns, std::optional<std::uint64_t> stream = std::nullopt);
+  // All that is live in `space`, in the order of allocation, each on its own stream.
+  base::Status free_space(std::uint64_t space, std::uint64_t time_ns);
   // Live when the recording began. Only before the first allocate() or free().
   base::Status live_before_start(BlockKey key, std::uint64_t bytes, std::uint64_t stream);
   bool is_live(BlockKey key) const { return live_.count(key) != 0; }

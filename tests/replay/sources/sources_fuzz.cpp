@@ -1,10 +1,12 @@
 // Any bytes as a trace file, in every format: nothing crashes or fills the memory, a refusal has a text, and a trace
-// that is accepted keeps its promises. The first byte chooses the format, or that it be found out.
+// that is accepted keeps its promises. The first byte chooses the format, or that it be found out, or that the rest be
+// the records or the lines of a trace of Cistern's own.
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "replay/sources/read_trace.hpp"
+#include "trace/trace_bytes.hpp"
 
 namespace {
 
@@ -43,8 +45,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.pickle_values = 16384;
   limits.line_bytes = 4096;
   const auto names = cistern::replay::trace_format_names();
-  const std::size_t choice = data[0] % (names.size() + 1);
-  const std::string bytes(data + 1, data + size);
+  std::size_t choice = data[0] % (names.size() + 3);
+  std::string bytes(data + 1, data + size);
+  if (choice == names.size() + 1) bytes = cistern::trace::with_check_sums(bytes);
+  if (choice == names.size() + 2) bytes = "# cistern trace 1 text process=1\n" + bytes;
+  if (choice > names.size()) choice = 0;
   const auto read = cistern::replay::read_trace_bytes(bytes, choice == 0 ? "" : names[choice - 1], limits);
   if (read.is_ok()) {
     check(read.value());

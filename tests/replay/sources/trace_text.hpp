@@ -30,6 +30,8 @@ inline std::string text_of(const TraceRemarks& remarks) {
   add("back", remarks.times_going_back);
   add("foreign", remarks.foreign_events);
   add("before", remarks.live_before_start);
+  add("with pool", remarks.freed_with_pool);
+  add("dropped", remarks.dropped_events);
   return text;
 }
 
