@@ -40,9 +40,12 @@ Result<std::shared_ptr<CountingDevice>> CountingDevice::create(const CountingCon
 }
 
 CountingDevice::CountingDevice(const CountingConfig& config, NumberWindow window)
-    : TrackedDevice(describe(config), config.rounding, ENOMEM),
+    : TrackedDevice(describe(config), config.rounding, ENOMEM, config.completion,
+                    std::make_shared<VirtualWorkTime>(clock_)),
       window_(std::move(window)),
       addresses_(window_.base(), NumberWindow::kBytes) {}
+
+CountingDevice::~CountingDevice() { drain_streams(); }
 
 Result<Address> CountingDevice::provide_allocation(AllocationRecord* record) noexcept {
   return take_addresses(record->driver_bytes, info().alignment_bytes);

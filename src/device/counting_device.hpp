@@ -22,12 +22,15 @@ struct CountingConfig {
   std::uint64_t capacity_bytes = 0;  // 0: no limit that matters (1 EiB)
   bool move_pages = true;
   DriverRounding rounding{512, ~0ULL, 512};  // exact sizes, unless a driver's rounding is wanted
+  // Submitted work is complete at once, or when it is stepped (TrackedDevice::step) or waited for; or threads do it.
+  Completion completion = Completion::immediate;
   friend bool operator==(const CountingConfig&, const CountingConfig&) = default;
 };
 
 class CountingDevice final : public TrackedDevice {
  public:
   static base::Result<std::shared_ptr<CountingDevice>> create(const CountingConfig& config = {}) noexcept;
+  ~CountingDevice() override;
 
  protected:
   base::Result<Address> provide_allocation(AllocationRecord* record) noexcept override;
@@ -48,6 +51,7 @@ class CountingDevice final : public TrackedDevice {
 
   NumberWindow window_;
   AddressAllocator addresses_;
+  base::ManualClock clock_;  // of submitted work
 };
 
 }  // namespace cistern::device

@@ -25,7 +25,9 @@ using PageHandle = std::uint64_t;
 inline constexpr PageHandle kNoPage = 0;
 
 using EventHandle = std::uint64_t;
-using StreamHandle = std::uint64_t;  // 0 is the default stream
+
+// A queue of the device's work, done in order; different streams run beside each other. 0 is the default stream.
+using StreamHandle = std::uint64_t;
 
 struct Capabilities {
   bool pages = false;        // reserve/create_page/map/... work
@@ -66,6 +68,13 @@ struct DeviceCounters {
   std::uint64_t pages_moved = 0;
   std::uint64_t copies = 0;
   std::uint64_t bytes_copied = 0;
+  std::uint64_t events_created = 0;
+  std::uint64_t events_destroyed = 0;
+  std::uint64_t events_recorded = 0;
+  std::uint64_t event_queries = 0;
+  std::uint64_t event_waits = 0;        // of the host
+  std::uint64_t stream_waits = 0;       // of the host, for a stream or for the whole device
+  std::uint64_t waits_inserted = 0;     // of a stream, for an event
   std::uint64_t driver_bytes = 0;       // physical bytes given out now: driver allocations and pages
   std::uint64_t peak_driver_bytes = 0;  // highest value of driver_bytes
   std::uint64_t modelled_ns = 0;        // simulated device: time of all calls by the latency model; else 0
@@ -117,10 +126,21 @@ class Device {
   virtual void* host_alias(Address at) noexcept = 0;
 
   // --- Order of work ---------------------------------------------------------------------------------------------
-  // Events are recycled by the pool: create few, record often. query: true when all work recorded before is complete.
+  // The strictest of what CUDA and AscendCL promise: no call but the waits blocks; an event stands for all that was
+  // submitted to the stream before it was recorded last, and recording it again does not disturb who waits for that. A
+  // destroyed stream finishes what it has, and events recorded on it stay good; its handle may come back for another
+  // stream. Events are recycled by the pool: create few, record often.
+  virtual base::Result<StreamHandle> create_stream() noexcept = 0;
+  virtual base::Status destroy_stream(StreamHandle stream) noexcept = 0;  // not the default stream
+  // The host waits until all that was submitted so far, to this stream or to any, is complete.
+  virtual base::Status wait_stream(StreamHandle stream) noexcept = 0;
+  virtual base::Status wait_device() noexcept = 0;
+  // What is submitted to `stream` from now on starts when the event is complete. Does not block the host.
+  virtual base::Status stream_wait_event(StreamHandle stream, EventHandle event) noexcept = 0;
   virtual base::Result<EventHandle> create_event() noexcept = 0;
   virtual base::Status destroy_event(EventHandle event) noexcept = 0;
   virtual base::Status record_event(EventHandle event, StreamHandle stream) noexcept = 0;
+  // True when all that it was recorded behind is complete, or when it never was recorded.
   virtual base::Result<bool> query_event(EventHandle event) noexcept = 0;
   virtual base::Status wait_event(EventHandle event) noexcept = 0;
 

@@ -35,6 +35,13 @@ DeviceCounters FaultInjectingDevice::counters() const noexcept {
   counters.pages_moved += failed(Operation::move_page);
   counters.copies += failed(Operation::copy) + failed(Operation::copy_from_host) + failed(Operation::copy_to_host) +
                      failed(Operation::set);
+  counters.events_created += failed(Operation::create_event);
+  counters.events_destroyed += failed(Operation::destroy_event);
+  counters.events_recorded += failed(Operation::record_event);
+  counters.event_queries += failed(Operation::query_event);
+  counters.event_waits += failed(Operation::wait_event);
+  counters.stream_waits += failed(Operation::wait_stream) + failed(Operation::wait_device);
+  counters.waits_inserted += failed(Operation::stream_wait_event);
   return counters;
 }
 
@@ -136,6 +143,31 @@ Result<bool> FaultInjectingDevice::query_event(EventHandle event) noexcept {
 Status FaultInjectingDevice::wait_event(EventHandle event) noexcept {
   if (Status failed = fault(Operation::wait_event); !failed.is_ok()) return failed;
   return device_->wait_event(event);
+}
+
+Result<StreamHandle> FaultInjectingDevice::create_stream() noexcept {
+  if (Status failed = fault(Operation::create_stream); !failed.is_ok()) return failed;
+  return device_->create_stream();
+}
+
+Status FaultInjectingDevice::destroy_stream(StreamHandle stream) noexcept {
+  if (Status failed = fault(Operation::destroy_stream); !failed.is_ok()) return failed;
+  return device_->destroy_stream(stream);
+}
+
+Status FaultInjectingDevice::wait_stream(StreamHandle stream) noexcept {
+  if (Status failed = fault(Operation::wait_stream); !failed.is_ok()) return failed;
+  return device_->wait_stream(stream);
+}
+
+Status FaultInjectingDevice::wait_device() noexcept {
+  if (Status failed = fault(Operation::wait_device); !failed.is_ok()) return failed;
+  return device_->wait_device();
+}
+
+Status FaultInjectingDevice::stream_wait_event(StreamHandle stream, EventHandle event) noexcept {
+  if (Status failed = fault(Operation::stream_wait_event); !failed.is_ok()) return failed;
+  return device_->stream_wait_event(stream, event);
 }
 
 }  // namespace cistern::device

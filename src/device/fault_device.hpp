@@ -45,6 +45,11 @@ class FaultInjectingDevice final : public Device {
   base::Status record_event(EventHandle event, StreamHandle stream) noexcept override;
   base::Result<bool> query_event(EventHandle event) noexcept override;
   base::Status wait_event(EventHandle event) noexcept override;
+  base::Result<StreamHandle> create_stream() noexcept override;
+  base::Status destroy_stream(StreamHandle stream) noexcept override;
+  base::Status wait_stream(StreamHandle stream) noexcept override;
+  base::Status wait_device() noexcept override;
+  base::Status stream_wait_event(StreamHandle stream, EventHandle event) noexcept override;
 
  private:
   base::Status fault(Operation operation) noexcept;

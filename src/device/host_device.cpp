@@ -53,13 +53,15 @@ Result<std::shared_ptr<HostDevice>> HostDevice::create(const HostConfig& config,
 }
 
 HostDevice::HostDevice(const HostConfig& config, HostSystem& system)
-    : TrackedDevice(describe(config, system), {kSystemPage, ~std::uint64_t{0}, kSystemPage}, ENOMEM),
+    : TrackedDevice(describe(config, system), {kSystemPage, ~std::uint64_t{0}, kSystemPage}, ENOMEM,
+                    Completion::threads, config.work_time ? config.work_time : std::make_shared<RealWorkTime>()),
       system_(system),
       config_(config),
       guard_(system, config.max_mappings, config.mapping_headroom),
       parking_(system) {}
 
 HostDevice::~HostDevice() {
+  drain_streams();
   for (const auto& [address, record] : space().allocations()) (void)system_.unmap(address, record.driver_bytes);
   for (const auto& [base, reservation] : space().reservations()) (void)system_.unmap(base, reservation.bytes);
 }

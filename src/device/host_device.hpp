@@ -3,8 +3,8 @@
 // Memory is anonymous, in huge pages where the kernel gives them and in normal ones elsewhere. A page that was never
 // mapped is only a record. The first map of a page uses the memory that its addresses get anyway; a page that leaves
 // its addresses takes its memory along: mremap moves it to a parking slot, or to its next place, without a copy, and
-// the addresses it leaves stay reserved at every instant. Work of the host is complete when it is done, so events are
-// complete at once.
+// the addresses it leaves stay reserved at every instant. A stream is a thread; what it is given to do takes the time
+// that it takes, and as long as its duration says at least.
 //
 // One liberty: a page that is mapped again may be accessible before set_access; callers must not count on it.
 //
@@ -28,6 +28,7 @@ struct HostConfig {
   bool huge_pages = true;            // try them first
   std::uint64_t max_mappings = 0;    // of the process; 0: vm.max_map_count
   std::uint64_t mapping_headroom = 1024;
+  std::shared_ptr<WorkTime> work_time;  // how work on streams takes its time; null: for real
   friend bool operator==(const HostConfig&, const HostConfig&) = default;
 };
 

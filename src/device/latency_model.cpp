@@ -52,6 +52,11 @@ std::uint64_t latency_ns(const LatencyModel& model, Operation operation, std::ui
     case Operation::record_event:
     case Operation::query_event:
     case Operation::wait_event:
+    case Operation::create_stream:
+    case Operation::destroy_stream:
+    case Operation::wait_stream:
+    case Operation::wait_device:
+    case Operation::stream_wait_event:
       return 0;
   }
   return 0;

@@ -31,15 +31,22 @@ enum class Operation : std::uint8_t {
   record_event,
   query_event,
   wait_event,
+  create_stream,
+  destroy_stream,
+  wait_stream,
+  wait_device,
+  stream_wait_event,
 };
 
-inline constexpr std::size_t kOperations = 20;
+inline constexpr std::size_t kOperations = 25;
 
 constexpr std::string_view operation_name(Operation operation) noexcept {
   constexpr std::array<std::string_view, kOperations> kNames = {
-      "memory", "malloc",       "free",          "reserve",      "release",     "create_page",    "destroy_page",
-      "map",    "unmap",        "set_access",    "move_page",    "copy",        "copy_from_host", "copy_to_host",
-      "set",    "create_event", "destroy_event", "record_event", "query_event", "wait_event"};
+      "memory",           "malloc",       "free",          "reserve",        "release",       "create_page",
+      "destroy_page",     "map",          "unmap",         "set_access",     "move_page",     "copy",
+      "copy_from_host",   "copy_to_host", "set",           "create_event",   "destroy_event", "record_event",
+      "query_event",      "wait_event",   "create_stream", "destroy_stream", "wait_stream",   "wait_device",
+      "stream_wait_event"};
   return kNames[static_cast<std::size_t>(operation)];
 }
 

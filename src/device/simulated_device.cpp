@@ -110,8 +110,19 @@ Result<std::shared_ptr<SimulatedDevice>> SimulatedDevice::create(const Simulated
   return std::shared_ptr<SimulatedDevice>(new SimulatedDevice(config, system, window.take()));
 }
 
+namespace {
+
+std::shared_ptr<WorkTime> work_time(const SimulatedConfig& config, base::ManualClock& clock) {
+  if (config.work_time != nullptr) return config.work_time;
+  if (config.latency.wait_for_real) return std::make_shared<RealWorkTime>();
+  return std::make_shared<VirtualWorkTime>(clock);
+}
+
+}  // namespace
+
 SimulatedDevice::SimulatedDevice(const SimulatedConfig& config, HostSystem& system, Window window)
-    : TrackedDevice(describe(config), config.rounding, kAclErrorMemoryAllocation),
+    : TrackedDevice(describe(config), config.rounding, kAclErrorMemoryAllocation, Completion::threads,
+                    work_time(config, clock_)),
       system_(system),
       config_(config),
       window_(std::move(window)),
@@ -122,6 +133,7 @@ SimulatedDevice::SimulatedDevice(const SimulatedConfig& config, HostSystem& syst
       draws_(config.latency) {}
 
 SimulatedDevice::~SimulatedDevice() {
+  drain_streams();
   if (!config_.backed) return;
   (void)system_.unmap(window_.base, 2 * window_.bytes);
   ::close(window_.file);

@@ -7,7 +7,8 @@
 // host at once.
 //
 // Time is modelled: every successful call adds its cost to a sum, which is the device's virtual clock; with
-// wait_for_real the caller waits that long as well. Refused calls cost nothing.
+// wait_for_real the caller waits that long as well. Refused calls cost nothing. Work that is submitted to a stream has
+// a duration of its own, on the stream's own timeline (work_time.hpp).
 //
 // Thread-safety: all; waiting happens outside the lock.
 #pragma once
@@ -37,6 +38,9 @@ struct SimulatedConfig {
   // Freed allocations that stay mapped for the next one of their size: saves the simulator's own time, nothing else.
   std::uint64_t idle_mapping_bytes = 0;
   DriverRounding rounding;  // how much of the device an allocation takes
+  // How work on streams takes its time. Null: on the virtual clock, which a wait of the host's moves to the work's end;
+  // with wait_for_real, for real.
+  std::shared_ptr<WorkTime> work_time;
   friend bool operator==(const SimulatedConfig&, const SimulatedConfig&) = default;
 };
 

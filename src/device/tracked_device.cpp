@@ -17,12 +17,14 @@ std::uint64_t DriverRounding::round(std::uint64_t bytes) const noexcept {
   return base::round_up(bytes, bytes >= huge_from_bytes ? huge_bytes : small_bytes);
 }
 
-TrackedDevice::TrackedDevice(DeviceInfo info, DriverRounding rounding, std::int64_t out_of_memory_code)
+TrackedDevice::TrackedDevice(DeviceInfo info, DriverRounding rounding, std::int64_t out_of_memory_code,
+                             Completion completion, std::shared_ptr<WorkTime> time)
     : info_(std::move(info)),
       name_(info_.kind + ":" + std::to_string(info_.ordinal)),
       rounding_(rounding),
       out_of_memory_code_(out_of_memory_code),
-      space_(info_.min_page_bytes, info_.max_page_bytes) {}
+      space_(info_.min_page_bytes, info_.max_page_bytes),
+      streams_(completion, std::move(time)) {}
 
 std::uint64_t TrackedDevice::available_bytes() const noexcept { return ~std::uint64_t{0}; }
 std::uint64_t TrackedDevice::cost_ns(Operation, std::uint64_t) noexcept { return 0; }
@@ -285,57 +287,6 @@ Status TrackedDevice::set(Address at, std::uint8_t value, std::uint64_t bytes) n
 
 void* TrackedDevice::host_alias(Address at) noexcept {
   return info_.capabilities.host_alias ? host_pointer(at) : nullptr;
-}
-
-// --- Order of work -----------------------------------------------------------------------------
-// Every call above is complete when it returns, so an event is complete as soon as it is recorded.
-
-Status TrackedDevice::check_event(EventHandle event) const {
-  if (!info_.capabilities.events) return base::unsupported("this device has no events");
-  if (events_.contains(event)) return {};
-  return base::not_found(hex(event) + " is no event of this device");
-}
-
-Result<EventHandle> TrackedDevice::create_event() noexcept {
-  Lock lock(mutex_);
-  if (!info_.capabilities.events) {
-    return refused(Operation::create_event, base::unsupported("this device has no events"));
-  }
-  events_.insert(++last_event_);
-  return last_event_;
-}
-
-Status TrackedDevice::destroy_event(EventHandle event) noexcept {
-  Lock lock(mutex_);
-  if (Status status = check_event(event); !status.is_ok()) {
-    return refused(Operation::destroy_event, std::move(status));
-  }
-  events_.erase(event);
-  return {};
-}
-
-Status TrackedDevice::record_event(EventHandle event, StreamHandle stream) noexcept {
-  Lock lock(mutex_);
-  Status status = check_event(event);
-  if (status.is_ok() && stream != 0) {
-    status =
-        base::not_found("stream " + hex(stream) + " is no stream of this device; it has the default stream 0 only");
-  }
-  return status.is_ok() ? Status() : refused(Operation::record_event, std::move(status));
-}
-
-Result<bool> TrackedDevice::query_event(EventHandle event) noexcept {
-  Lock lock(mutex_);
-  if (Status status = check_event(event); !status.is_ok()) {
-    return refused(Operation::query_event, std::move(status));
-  }
-  return true;
-}
-
-Status TrackedDevice::wait_event(EventHandle event) noexcept {
-  Lock lock(mutex_);
-  Status status = check_event(event);
-  return status.is_ok() ? Status() : refused(Operation::wait_event, std::move(status));
 }
 
 }  // namespace cistern::device

@@ -1,5 +1,5 @@
 // TrackedDevice: the part of a device that is the same for all that run in this process: one lock, the counters, the
-// capacity, the refusal of misuse, and contents and events that are complete when the call returns.
+// capacity, the refusal of misuse, copies that are complete when the call returns, and streams (stream_set.hpp).
 //
 // A concrete device supplies hooks that do the one thing it does differently (where memory comes from). Hooks run with
 // the lock held and with checked arguments; a hook that fails must leave everything as it was, and then the call has
@@ -11,11 +11,11 @@
 #include <cstddef>
 #include <mutex>
 #include <string_view>
-#include <unordered_set>
 
 #include "device/address_space.hpp"
 #include "device/device.hpp"
 #include "device/operation.hpp"
+#include "device/stream_set.hpp"
 
 namespace cistern::device {
 
@@ -56,10 +56,23 @@ class TrackedDevice : public Device {
   base::Status record_event(EventHandle event, StreamHandle stream) noexcept final;
   base::Result<bool> query_event(EventHandle event) noexcept final;
   base::Status wait_event(EventHandle event) noexcept final;
+  base::Result<StreamHandle> create_stream() noexcept final;
+  base::Status destroy_stream(StreamHandle stream) noexcept final;
+  base::Status wait_stream(StreamHandle stream) noexcept final;
+  base::Status wait_device() noexcept final;
+  base::Status stream_wait_event(StreamHandle stream, EventHandle event) noexcept final;
+
+  // --- What a driver's own interface would launch ----------------------------------------------------------------
+  base::Status submit(StreamHandle stream, Work work) noexcept;
+  // Under Completion::stepped: see StreamSet::step.
+  base::Result<bool> step(StreamHandle stream) noexcept { return streams_.step(stream); }
 
  protected:
   // `out_of_memory_code` is the native code of a refusal for lack of room.
-  TrackedDevice(DeviceInfo info, DriverRounding rounding, std::int64_t out_of_memory_code);
+  TrackedDevice(DeviceInfo info, DriverRounding rounding, std::int64_t out_of_memory_code, Completion completion,
+                std::shared_ptr<WorkTime> time);
+  // Every destructor of a concrete device begins with this: work may use what the device is made of.
+  void drain_streams() noexcept { streams_.drain(); }
 
   // --- Hooks -----------------------------------------------------------------------------------------------------
   // `record` has its sizes; the hook sets its place and returns the address.
@@ -91,7 +104,9 @@ class TrackedDevice : public Device {
   base::Status refused(Operation operation, const base::Status& why) const;
   base::Status check_room(std::uint64_t bytes) const;
   base::Status check_contents(Operation operation, Address at, std::uint64_t bytes);
-  base::Status check_event(EventHandle event) const;
+  // Counts the call and refuses it where there are no events.
+  base::Status begin(Operation operation, std::uint64_t DeviceCounters::*count) noexcept;
+  base::Status finish_streams(Operation operation, const base::Status& status) const;
   void charge(std::uint64_t bytes) noexcept;
   void finish(Lock* lock, Operation operation, std::uint64_t quantity) noexcept;
 
@@ -101,8 +116,7 @@ class TrackedDevice : public Device {
   std::int64_t out_of_memory_code_;
   AddressSpace space_;
   DeviceCounters counters_;
-  std::unordered_set<EventHandle> events_;
-  EventHandle last_event_ = 0;
+  StreamSet streams_;
 };
 
 }  // namespace cistern::device

@@ -241,6 +241,66 @@ TEST_P(DeviceContract, EventsAreCompleteWhenQueried) {
   EXPECT_EQ(StatusCode::not_found, device->query_event(event.value()).status().code());
 }
 
+TEST_P(DeviceContract, StreamsComeAndGo) {
+  const StreamHandle first = device->create_stream().take();
+  const StreamHandle second = device->create_stream().take();
+  EXPECT_NE(first, second);
+  EXPECT_NE(0U, first);
+  EXPECT_NE(0U, second);
+  for (const StreamHandle stream : {StreamHandle{0}, first, second}) expect_ok(device->wait_stream(stream));
+  expect_ok(device->destroy_stream(first));
+  const DeviceCounters before = device->counters();
+  expect_refused(StatusCode::not_found, device->wait_stream(first), before);
+  expect_refused(StatusCode::not_found, device->destroy_stream(first), before);
+  expect_refused(StatusCode::invalid_argument, device->destroy_stream(0), before);
+  expect_ok(device->wait_stream(second));
+  expect_ok(device->wait_device());
+  expect_ok(device->destroy_stream(second));
+}
+
+TEST_P(DeviceContract, EventsTieStreamsTogether) {
+  const StreamHandle first = device->create_stream().take();
+  const StreamHandle second = device->create_stream().take();
+  const EventHandle event = device->create_event().take();
+  EXPECT_TRUE(device->query_event(event).value());  // never recorded
+  expect_ok(device->stream_wait_event(second, event));
+  expect_ok(device->record_event(event, first));
+  expect_ok(device->stream_wait_event(second, event));
+  expect_ok(device->stream_wait_event(first, event));
+  expect_ok(device->record_event(event, second));  // again, elsewhere
+  expect_ok(device->destroy_stream(first));
+  const DeviceCounters before = device->counters();
+  expect_refused(StatusCode::not_found, device->record_event(event, first), before);
+  expect_refused(StatusCode::not_found, device->stream_wait_event(first, event), before);
+  expect_refused(StatusCode::not_found, device->stream_wait_event(second, event + 1), before);
+  expect_ok(device->wait_event(event));  // what it was recorded on before
+  expect_ok(device->destroy_event(event));
+  expect_refused(StatusCode::not_found, device->wait_event(event), before);
+  expect_ok(device->destroy_stream(second));
+}
+
+TEST_P(DeviceContract, EveryStreamCallIsCountedFailedOnesToo) {
+  const StreamHandle stream = device->create_stream().take();
+  const EventHandle event = device->create_event().take();
+  expect_ok(device->record_event(event, stream));
+  EXPECT_FALSE(device->record_event(event, stream + 1).is_ok());
+  EXPECT_TRUE(device->query_event(event).is_ok());
+  expect_ok(device->wait_event(event));
+  expect_ok(device->wait_stream(stream));
+  expect_ok(device->wait_device());
+  expect_ok(device->stream_wait_event(0, event));
+  expect_ok(device->destroy_event(event));
+  EXPECT_FALSE(device->query_event(event).is_ok());
+  const DeviceCounters counters = device->counters();
+  EXPECT_EQ(1U, counters.events_created);
+  EXPECT_EQ(1U, counters.events_destroyed);
+  EXPECT_EQ(2U, counters.events_recorded);
+  EXPECT_EQ(2U, counters.event_queries);
+  EXPECT_EQ(1U, counters.event_waits);
+  EXPECT_EQ(2U, counters.stream_waits);
+  EXPECT_EQ(1U, counters.waits_inserted);
+}
+
 TEST_P(DeviceContract, EveryCallIsCountedFailedOnesToo) {
   const Address base = reserve(4 * kMiB);
   const PageHandle page = create(2 * kMiB);

@@ -33,7 +33,7 @@ inline std::string case_name(const ::testing::TestParamInfo<DeviceCase>& info) {
 
 // Aborts the test program where a device cannot be made: nothing after it could mean anything.
 template <typename T>
-std::shared_ptr<Device> made(base::Result<std::shared_ptr<T>> device) {
+std::shared_ptr<T> made(base::Result<std::shared_ptr<T>> device) {
   if (!device.is_ok()) {
     ADD_FAILURE() << device.status().to_string();
     std::abort();

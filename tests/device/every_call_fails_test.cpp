@@ -138,9 +138,14 @@ class CarefulUser {
 
   void use_event() {
     const EventHandle event = must([&] { return device_.create_event(); }).value();
-    (void)must([&] { return device_.record_event(event, 0); });
+    const StreamHandle stream = must([&] { return device_.create_stream(); }).value();
+    (void)must([&] { return device_.record_event(event, stream); });
     EXPECT_TRUE(must([&] { return device_.query_event(event); }).value());
+    (void)must([&] { return device_.stream_wait_event(0, event); });
     (void)must([&] { return device_.wait_event(event); });
+    (void)must([&] { return device_.wait_stream(stream); });
+    (void)must([&] { return device_.wait_device(); });
+    (void)must([&] { return device_.destroy_stream(stream); });
     (void)must([&] { return device_.destroy_event(event); });
     (void)must([&] { return device_.memory(); });
   }
