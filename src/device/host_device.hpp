@@ -28,7 +28,7 @@ struct HostConfig {
   bool huge_pages = true;            // try them first
   std::uint64_t max_mappings = 0;    // of the process; 0: vm.max_map_count
   std::uint64_t mapping_headroom = 1024;
-  std::shared_ptr<WorkTime> work_time;  // how work on streams takes its time; null: for real
+  std::shared_ptr<WorkTime> work_time = nullptr;  // how work on streams takes its time; null: for real
   friend bool operator==(const HostConfig&, const HostConfig&) = default;
 };
 

@@ -40,7 +40,7 @@ struct SimulatedConfig {
   DriverRounding rounding;  // how much of the device an allocation takes
   // How work on streams takes its time. Null: on the virtual clock, which a wait of the host's moves to the work's end;
   // with wait_for_real, for real.
-  std::shared_ptr<WorkTime> work_time;
+  std::shared_ptr<WorkTime> work_time = nullptr;
   friend bool operator==(const SimulatedConfig&, const SimulatedConfig&) = default;
 };
 

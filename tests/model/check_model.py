@@ -3,7 +3,8 @@
 
 usage: check_model.py [-h] [--expect-error] MODEL [DEFINITION...]
 
-Translates the model, compiles the search it gives, and runs it. Succeeds when the search was complete and found nothing;
+Translates the model, compiles the search it gives, and runs it. Succeeds when the search was complete and found
+nothing;
 with --expect-error, when a search of the model with its planted mistake found an assertion violated, and no other kind
 of error.
 """
