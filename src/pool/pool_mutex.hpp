@@ -3,9 +3,11 @@
 
 #include <mutex>
 
+#include "base/biased_mutex.hpp"
+
 namespace cistern::pool {
 
-using PoolMutex = std::mutex;
+using PoolMutex = base::BiasedMutex;
 using PoolLock = std::unique_lock<PoolMutex>;  // for whoever drops the lock on the way
 using PoolGuard = std::lock_guard<PoolMutex>;
 
