@@ -83,6 +83,17 @@ base::Result<PoolOptions> complete(PoolOptions options, const device::DeviceInfo
   return options;
 }
 
+RequestRules rules_of(const PoolCore& pool) {
+  const PoolOptions& options = pool.options;
+  RequestRules rules;
+  rules.least_alignment = std::max(pool.device->info().alignment_bytes, core::kGranuleBytes);
+  rules.round_bytes = options.round_bytes;
+  rules.page_bytes = options.page_bytes;
+  if (options.direct_bytes != 0) rules.direct_from_bytes = options.direct_bytes;
+  rules.has_magazines = options.magazine_bytes != 0 && pool.page_arena != nullptr;
+  return rules;
+}
+
 }  // namespace
 
 class Pool::Impl : public PoolCore {};
@@ -117,6 +128,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
     impl->page_arena = arena.value().get();
     impl->add_arena(arena.take());
   }
+  impl->rules = rules_of(*impl);
   open_for_magazines(*impl);
   std::unique_ptr<Pool> pool(new Pool(std::move(impl)));
   if (options.initial_bytes > 0) {

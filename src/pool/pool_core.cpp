@@ -24,7 +24,7 @@ void add_magazine(const Magazine& magazine, Ledger* ledger) {
 
 }  // namespace
 
-Arena* PoolCore::arena_of(device::Address address) const noexcept {
+Arena* PoolCore::other_arena_of(device::Address address) const noexcept {
   const auto above = std::upper_bound(by_address_.begin(), by_address_.end(), address, starts_above);
   if (above == by_address_.begin()) return nullptr;
   Arena* arena = *(above - 1);

@@ -41,6 +41,15 @@ inline void set_cached_in(core::BlockRecord& record, std::uint32_t magazine) noe
   std::atomic_ref(record.magazine).store(magazine, std::memory_order_relaxed);
 }
 
+// What every request asks of options and device, worked out once.
+struct RequestRules {
+  std::uint64_t least_alignment = core::kGranuleBytes;
+  std::uint64_t round_bytes = core::kGranuleBytes;  // a power of two
+  std::uint64_t page_bytes = 0;                     // a power of two, or 0: this pool maps no pages
+  std::uint64_t direct_from_bytes = ~std::uint64_t{0};
+  bool has_magazines = false;
+};
+
 struct PoolCore {
   // Fixed after creation.
   std::uint64_t id = 0;         // unique in the process
@@ -51,6 +60,7 @@ struct PoolCore {
   PoolOptions options;
   std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
   std::shared_ptr<Observer> observer;                     // null: nobody is told of events
+  RequestRules rules;
 
   std::mutex miss_mutex;
   mutable PoolMutex mutex;
@@ -68,7 +78,10 @@ struct PoolCore {
   std::uint64_t requested = 0;  // of these, what was asked for
 
   // --- All with `mutex` held ---
-  Arena* arena_of(device::Address address) const noexcept;
+  Arena* arena_of(device::Address address) const noexcept {
+    if (page_arena != nullptr && page_arena->contains(address)) return page_arena;
+    return other_arena_of(address);
+  }
   void add_arena(std::unique_ptr<Arena> arena);
   std::unique_ptr<Arena> remove_arena(const Arena* arena);
   void note_reserved_peak() noexcept { counts.peak_reserved_bytes = std::max(counts.peak_reserved_bytes, reserved); }
@@ -76,6 +89,8 @@ struct PoolCore {
   AllocationView view_of(const Arena& arena, core::BlockIndex block) const;
 
  private:
+  Arena* other_arena_of(device::Address address) const noexcept;
+
   std::vector<Arena*> by_address_;  // ascending base
 };
 

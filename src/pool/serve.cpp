@@ -24,28 +24,34 @@ struct Order {
 };
 
 bool wants_direct(const PoolCore& pool, const Need& need) noexcept {
-  return pool.options.direct_bytes != 0 && need.bytes >= pool.options.direct_bytes;
+  return need.bytes >= pool.rules.direct_from_bytes;
 }
 
-base::Status check_request(const PoolCore& pool, const AllocationRequest& request, Need* need) {
+base::Status explain_bad_request(const AllocationRequest& request) {
   if (request.bytes == 0) return base::invalid_argument("a request of 0 bytes; ask for at least 1");
-  if (request.alignment != 0 && (!base::is_power_of_two(request.alignment) || request.alignment > kMaxAlignment)) {
-    return base::invalid_argument("alignment " + std::to_string(request.alignment) +
-                                  " is not a power of two of at most " + std::to_string(kMaxAlignment));
-  }
   if ((request.flags & ~std::uint32_t{kFlagPinned}) != 0) {
     return base::invalid_argument("unknown allocation flags " + std::to_string(request.flags));
   }
-  need->alignment = std::max({request.alignment, pool.device->info().alignment_bytes, core::kGranuleBytes});
-  const std::uint64_t rounded = base::round_up(request.bytes, pool.options.round_bytes);
+  return base::invalid_argument("alignment " + std::to_string(request.alignment) +
+                                " is not a power of two of at most " + std::to_string(kMaxAlignment));
+}
+
+// False: the request itself is wrong.
+bool measure(const PoolCore& pool, const AllocationRequest& request, Need* need) noexcept {
+  const RequestRules& rules = pool.rules;
+  const bool aligned_well = (request.alignment & (request.alignment - 1)) == 0 && request.alignment <= kMaxAlignment;
+  const bool flagged_well = (request.flags & ~std::uint32_t{kFlagPinned}) == 0;
+  if (request.bytes == 0 || !aligned_well || !flagged_well) return false;
+  need->alignment = std::max(request.alignment, rules.least_alignment);
+  const std::uint64_t rounded = base::round_up(request.bytes, rules.round_bytes);
   // Sizes near 2^64 wrap when rounded; no device has them, so they are out of memory like any other giant.
   need->bytes = rounded < request.bytes ? request.bytes : rounded;
   // A block of whole pages that began inside a page would hold one page more for as long as it lives, and leave in both
   // end pages pieces that can't move. (LLaMA-7B's cache in blocks of 2 MiB: 1.117 of peak live without this rule.)
-  const std::uint64_t page = pool.options.page_bytes;
-  if (page != 0 && base::is_aligned(rounded, page) && !wants_direct(pool, *need))
-    need->alignment = std::max(need->alignment, page);
-  return {};
+  if (rules.page_bytes != 0 && base::is_aligned(rounded, rules.page_bytes) && !wants_direct(pool, *need)) {
+    need->alignment = std::max(need->alignment, rules.page_bytes);
+  }
+  return true;
 }
 
 // Makes the bookkeeping of a block that was just taken from `arena`.
@@ -65,7 +71,7 @@ device::Address record_block(PoolCore& pool, Arena& arena, core::BlockIndex bloc
 
 // 0: no hole fits.
 device::Address serve_from_hole(PoolCore& pool, const Order& order) {
-  for (const auto& arena : pool.arenas) {
+  for (const auto& arena : pool.arenas) {  // the arena of pages, where there is one, is the first
     if (arena->kind() == ArenaKind::direct) continue;
     const core::BlockIndex block = arena->blocks().allocate(order.need.bytes, order.need.alignment);
     if (block != core::kNoBlock) return record_block(pool, *arena, block, order);
@@ -167,12 +173,14 @@ base::Status explain_bad_free(const PoolCore& pool, const Arena& arena, device::
 
 base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& request) {
   Order order{request, {}, 0, nullptr};
-  base::Status wrong = check_request(pool, request, &order.need);
-  if (!wrong.is_ok()) return wrong;
-  if (request.name.empty() && request.alignment <= pool.device->info().alignment_bytes) {
-    if (const device::Address address = serve_from_magazine(pool, request, order.need)) return address;
+  if (!measure(pool, request, &order.need)) [[unlikely]]
+    return explain_bad_request(request);
+  if (pool.rules.has_magazines) {
+    if (request.name.empty() && request.alignment <= pool.rules.least_alignment) {
+      if (const device::Address address = serve_from_magazine(pool, request, order.need)) return address;
+    }
+    order.magazine = magazine_of_this_thread(pool);
   }
-  order.magazine = magazine_of_this_thread(pool);
   {
     PoolGuard lock(pool.mutex);
     if (!request.name.empty()) {
@@ -193,7 +201,8 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
 }
 
 base::Status give_up(PoolCore& pool, device::Address address) {
-  if (keep_in_magazine(pool, address)) return {};
+  const bool has_magazines = pool.rules.has_magazines;
+  if (has_magazines && keep_in_magazine(pool, address)) return {};
   std::unique_ptr<Arena> direct;
   {
     PoolGuard lock(pool.mutex);
@@ -202,11 +211,13 @@ base::Status give_up(PoolCore& pool, device::Address address) {
       return base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
     }
     const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
-    if (block == core::kNoBlock || !claim_for_free(arena->blocks().record(block), kBeingFreed)) {
-      return explain_bad_free(pool, *arena, address);
+    if (block == core::kNoBlock) return explain_bad_free(pool, *arena, address);
+    core::BlockRecord& record = arena->blocks().record(block);
+    if (has_magazines) {
+      // An owner of a magazine may be claiming the block at this moment, without the lock.
+      if (!claim_for_free(record, kBeingFreed)) return explain_bad_free(pool, *arena, address);
+      if (Magazine* magazine = magazine_known_to_this_thread(pool)) take_over_counts(pool, *magazine);
     }
-    const core::BlockRecord& record = arena->blocks().record(block);
-    if (Magazine* magazine = magazine_known_to_this_thread(pool)) take_over_counts(pool, *magazine);
     pool.allocated -= arena->blocks().range_of_live(block).bytes;
     pool.requested -= record.requested_bytes;
     ++pool.counts.frees;
