@@ -30,12 +30,13 @@ using EventHandle = std::uint64_t;
 using StreamHandle = std::uint64_t;
 
 struct Capabilities {
-  bool pages = false;        // reserve/create_page/map/... work
-  bool move_pages = false;   // move_pages works (a cheaper unmap+map)
-  bool copy = false;         // copy and set work
-  bool events = false;       // events and streams work
-  bool host_access = false;  // the host may follow device addresses directly
-  bool host_alias = false;   // host_alias() gives a host pointer to device memory
+  bool pages = false;             // reserve/create_page/map/... work
+  bool move_pages = false;        // move_page works (a cheaper unmap+map)
+  bool copy = false;              // copy and set work
+  bool events = false;            // events and streams work
+  bool host_access = false;       // the host may follow device addresses directly
+  bool host_alias = false;        // host_alias() gives a host pointer to device memory
+  bool unmap_needs_idle = false;  // work runs apart from the host: wait_device() before pages that had it leave
 };
 
 struct DeviceInfo {
@@ -115,6 +116,14 @@ class Device {
   // The page mapped at `from` is mapped at `to` afterwards, contents kept, access to be set again. On failure it is
   // where it was. Unsupported unless capabilities.move_pages.
   virtual base::Status move_page(Address from, Address to, PageHandle page) noexcept = 0;
+  // Whether `pages` pages could leave their places, in `ranges` runs of neighbours, for others now, as far as the
+  // number of mappings that the system allows goes; out_of_memory where it could not. Asked before a repair begins, so
+  // that it doesn't fail half-way. Changes nothing.
+  virtual base::Status check_page_moves(std::uint64_t pages, std::uint64_t ranges) noexcept {
+    static_cast<void>(pages);
+    static_cast<void>(ranges);
+    return {};
+  }
 
   // --- Contents --------------------------------------------------------------------------------------------------
   // Synchronous. Ranges must be accessible device memory and must not overlap.

@@ -140,6 +140,13 @@ Status HostDevice::attach(Address at, PageRecord* page) noexcept {
   return {};
 }
 
+// A moved page brings its own mapping along, for two neighbours by address are none by origin; a run that leaves splits
+// the mapping that it was part of, and so does the place where it goes.
+Status HostDevice::check_page_moves(std::uint64_t pages, std::uint64_t ranges) noexcept {
+  std::lock_guard lock(mutex_);
+  return guard_.check(pages + 2 * kMappingsOfCut * ranges).with_context(name() + " would move pages");
+}
+
 Status HostDevice::detach(Address at, PageRecord* page) noexcept {
   guard_.add(kMappingsOfMove);
   auto slot = parking_.take(page->bytes);

@@ -39,6 +39,8 @@ class HostDevice final : public TrackedDevice {
                                                           HostSystem& system = HostSystem::real()) noexcept;
   ~HostDevice() override;
 
+  base::Status check_page_moves(std::uint64_t pages, std::uint64_t ranges) noexcept override;
+
   // Allocations and pages that asked for huge pages and got normal ones.
   std::uint64_t huge_page_fallbacks() const noexcept { return huge_page_fallbacks_.load(std::memory_order_relaxed); }
 

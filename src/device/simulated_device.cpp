@@ -49,7 +49,8 @@ DeviceInfo describe(const SimulatedConfig& config) {
                        .copy = config.backed,
                        .events = true,
                        .host_access = config.backed && !config.strict,
-                       .host_alias = config.backed};
+                       .host_alias = config.backed,
+                       .unmap_needs_idle = true};
   return info;
 }
 

@@ -79,6 +79,9 @@ base::Status Arena::divide(core::FitPolicy policy, bool filled) {
   auto table = base::LazyTable<std::atomic<device::PageHandle>>::create(config.range_bytes >> page_shift_);
   if (!table.is_ok()) return table.take_status();
   page_of_ = table.take();
+  auto changes = base::LazyTable<std::atomic<std::uint64_t>>::create(config.range_bytes >> page_shift_);
+  if (!changes.is_ok()) return changes.take_status();
+  changed_at_ = changes.take();
   return {};
 }
 
@@ -134,6 +137,24 @@ base::Result<device::PageHandle> Arena::unmap_page(std::uint64_t offset) noexcep
   if (!unmapped.is_ok()) return unmapped;
   set_page(offset, device::kNoPage);
   return page;
+}
+
+base::Status Arena::move_page(std::uint64_t from, std::uint64_t to) noexcept {
+  const device::PageHandle page = page_at(from);
+  base::Status moved = device_->move_page(address_of(from), address_of(to), page);
+  if (!moved.is_ok()) return moved;
+  set_page(from, device::kNoPage);
+  set_page(to, page);
+  return {};
+}
+
+std::uint64_t Arena::backing_generation(core::Range range) const noexcept {
+  std::uint64_t newest = 0;
+  if (page_bytes_ == 0) return newest;
+  for (std::uint64_t page = range.offset >> page_shift_; page << page_shift_ < range.end(); ++page) {
+    newest = std::max(newest, changed_at_[page].load(std::memory_order_relaxed));
+  }
+  return newest;
 }
 
 base::Status Arena::enable_access(core::Range range) noexcept {

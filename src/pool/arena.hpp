@@ -43,6 +43,7 @@ class Arena {
   // driver allocation. On failure what could not be returned stays, and the call may be repeated.
   base::Status give_back(std::vector<device::PageHandle>* pages);
 
+  device::Device& device() const noexcept { return *device_; }
   ArenaKind kind() const noexcept { return kind_; }
   // A direct arena whose driver refused to take it back serves on as an ordinary one.
   void become_driver_arena() noexcept { kind_ = ArenaKind::driver; }
@@ -71,7 +72,11 @@ class Arena {
   }
   base::Status map_page(std::uint64_t offset, device::PageHandle page) noexcept;
   base::Result<device::PageHandle> unmap_page(std::uint64_t offset) noexcept;
+  // The page at `from` lies at `to` afterwards, in one call of the driver; for devices that can.
+  base::Status move_page(std::uint64_t from, std::uint64_t to) noexcept;
   base::Status enable_access(core::Range range) noexcept;
+  // Grows whenever a page of the range comes or goes; 0: never. Any thread, for a range that is its own.
+  std::uint64_t backing_generation(core::Range range) const noexcept;
   // Runs of mapped pages, ascending. Under the lock.
   std::vector<ExtentSnapshot> extents() const;
 
@@ -80,6 +85,7 @@ class Arena {
   base::Status divide(core::FitPolicy policy, bool filled);
   void set_page(std::uint64_t offset, device::PageHandle page) noexcept {
     page_of_[offset >> page_shift_].store(page, std::memory_order_relaxed);
+    changed_at_[offset >> page_shift_].store(++generation_, std::memory_order_relaxed);
   }
 
   device::Device* device_;
@@ -94,6 +100,8 @@ class Arena {
   std::unique_ptr<core::Suballocator> blocks_;
   // By page number. Atomic because a snapshot may look at a range whose pages are under way.
   base::LazyTable<std::atomic<device::PageHandle>> page_of_;
+  base::LazyTable<std::atomic<std::uint64_t>> changed_at_;  // by page number: the generation of its last change
+  std::uint64_t generation_ = 0;                            // changes of pages; by whoever has the pool's turn
 };
 
 }  // namespace cistern::pool

@@ -7,7 +7,6 @@
 #include "base/log.hpp"
 #include "base/units.hpp"
 #include "pool/observed.hpp"
-#include "pool/page_transfer.hpp"
 
 namespace cistern::pool {
 namespace {
@@ -55,9 +54,9 @@ RescueResult grow_expandable(PoolCore& pool, Arena& arena, const Need& need, Poo
   }
   core::RepairPlan larger = plan;
   extend_to_step(pool, arena, &larger);
-  result.failure = transfer_pages(pool, arena, larger, lock);
+  result.failure = transfer_pages(pool, arena, larger, lock).status;
   if (!result.failure.is_ok() && larger.fill_pages > plan.fill_pages) {
-    result.failure = transfer_pages(pool, arena, plan, lock);
+    result.failure = transfer_pages(pool, arena, plan, lock).status;
   }
   result.changed = result.failure.is_ok();
   if (result.changed) ++pool.counts.growths;
@@ -98,28 +97,13 @@ RescueResult grow_by_arena(PoolCore& pool, const Need& need, PoolLock& lock) {
 }  // namespace
 
 std::uint64_t room_under_limit(const PoolCore& pool) noexcept {
-  return pool.options.limit_bytes > pool.reserved ? pool.options.limit_bytes - pool.reserved : 0;
+  const std::uint64_t used = pool.reserved + pool.promised;
+  return pool.options.limit_bytes > used ? pool.options.limit_bytes - used : 0;
 }
 
 std::uint64_t driver_bytes_for(const PoolCore& pool, const Need& need) noexcept {
   const std::uint64_t given = pool.device->info().alignment_bytes;
   return need.alignment <= given ? need.bytes : need.bytes + need.alignment - std::max(given, core::kGranuleBytes);
-}
-
-base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan, PoolLock& lock) {
-  PageTransfer transfer(arena, *pool.pages, pool.account);
-  if (!transfer.begin(plan)) return base::internal_error("a repair plan no longer fitted its arena");
-  lock.unlock();
-  base::Status status = transfer.execute();
-  lock.lock();
-  pool.reserved += static_cast<std::uint64_t>(transfer.commit());
-  pool.note_reserved_peak();
-  if (pool.observer) {
-    transfer.for_each_change([&](core::Range range, bool filled) {
-      observe_range(pool, filled ? EventOp::fill : EventOp::vacate, arena.address_of(range.offset), range.bytes);
-    });
-  }
-  return status;
 }
 
 base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind, PoolLock& lock) {
@@ -205,7 +189,7 @@ base::Status fill_at_start(PoolCore& pool, std::uint64_t bytes) {
       plan.target = {pool.arenas.front()->first_offset(), bytes};
       plan.fills = {plan.target};
       plan.fill_pages = plan.new_pages = bytes / unit;
-      status = transfer_pages(pool, *pool.arenas.front(), plan, lock);
+      status = transfer_pages(pool, *pool.arenas.front(), plan, lock).status;
     } else {
       status = add_driver_arena(pool, bytes, ArenaKind::driver, lock).take_status();
     }

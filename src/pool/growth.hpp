@@ -6,6 +6,7 @@
 
 #include "pool/pool_core.hpp"
 #include "pool/rescue.hpp"
+#include "pool/transfers.hpp"
 
 namespace cistern::pool {
 
@@ -24,10 +25,6 @@ class ReleaseArenasStep final : public RescueStep {
   RescueOrder order() const noexcept override { return RescueOrder::release_arenas; }
   RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) override;
 };
-
-// Runs `plan` on the pool's arena: marks under the lock, moves pages without it, settles under it, keeps the ledger.
-// Shared by growth and stitching. The miss lock is held.
-base::Status transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan, PoolLock& lock);
 
 // Fills the first `bytes` of a new expandable arena, or makes the first driver arena; steps down by halves, to one
 // page, while the device refuses, and fails only when it refuses that too.

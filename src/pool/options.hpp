@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.hpp"
 #include "base/options.hpp"
 #include "base/result.hpp"
 #include "core/types.hpp"
@@ -35,8 +36,10 @@ struct PoolOptions {
   std::uint64_t round_bytes = 512;  // requests are rounded up to a multiple; power of two >= 512
   std::uint64_t growth_bytes = 0;   // least step of growth; 0: one page, or 2 MiB for driver arenas
   std::uint64_t max_growth_bytes = std::uint64_t{1} << 30;  // driver arenas double up to this step
-  std::uint64_t magazine_bytes = 0;  // freed blocks that each thread may keep for itself; 0: none
-  std::uint64_t direct_bytes = 0;    // requests of at least this size get their own driver allocation; 0: never
+  std::uint64_t magazine_bytes = 0;    // freed blocks that each thread may keep for itself; 0: none
+  std::uint64_t direct_bytes = 0;      // requests of at least this size get their own driver allocation; 0: never
+  std::uint64_t step_us = 500;         // nobody waits longer for compaction that is not his own; see transfers.hpp
+  const base::Clock* clock = nullptr;  // of budgets and pauses; null: the machine's. Outlives the pool
 };
 
 std::string_view policy_name(core::FitPolicy policy) noexcept;      // "best_fit", ...

@@ -1,12 +1,15 @@
-// PageTransfer: one repair plan carried out, so that a failure anywhere loses nothing.
+// PageTransfer: one repair plan carried out in batches, so that a failure anywhere loses nothing and nobody waits long.
 //
-// Growth and stitching are the same transaction: donors give up their pages, new pages make up the rest, all go under
-// one target. Three phases, because the driver is slow and the lock must not wait for it:
-//   begin    (lock held)     target and donors become moving: nobody else can touch them
-//   execute  (lock dropped)  unmap donors, take new pages, map the target, enable access; on failure undo the target
-//   commit   (lock held)     every range becomes what it really is now: free where pages are, vacant where not
-// A page that was unmapped but found no place goes to the device's PagePool; a donor whose unmap failed stays free; a
-// page that can be neither enabled nor unmapped stays moving, unreachable, until the arena is given back.
+// Growth, stitching and trim are the same transaction: donors give up their pages, new pages make up the rest, all go
+// under one target. The driver is slow and the lock must not wait for it, so every range is made `moving` before it is
+// touched, and the work alternates between short holds of the lock and driver calls without it:
+//   begin       (lock held)     the target becomes moving: nobody else can have it
+//   next_batch  (lock held)     donors of the last batch become what they are now, those of the next become moving
+//   move_batch  (lock dropped)  pages go from donors, or from the device, under the target, and are made accessible
+//   commit      (lock held)     the target becomes what it is: free where pages are, vacant where not
+// When a call fails, pages that came from donors and are accessible stay where they are, as free memory; new pages go
+// back; a page that was unmapped but found no place goes to the device's PagePool; a donor whose unmap failed stays
+// free; a page that can be neither made accessible nor unmapped stays moving until settle_stuck() succeeds.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,13 @@
 
 namespace cistern::pool {
 
+// Mapped pages that the driver would neither enable nor take back.
+struct StuckPages {
+  Arena* arena = nullptr;
+  core::BlockIndex block = core::kNoBlock;  // moving; the pages are at its beginning
+  core::Range pages;
+};
+
 class PageTransfer {
  public:
   PageTransfer(Arena& arena, device::PagePool& pages, device::AccountId account) noexcept
@@ -27,46 +37,81 @@ class PageTransfer {
 
   // False: the plan does not fit the arena any more; nothing changed.
   bool begin(const core::RepairPlan& plan);
-  base::Status execute();
-  // Bytes by which the arena's mapped memory changed. Afterwards the target, if execute succeeded, is one free block.
-  std::int64_t commit();
+  // False: there is nothing (more) to move, or something failed: commit.
+  bool next_batch(std::uint64_t max_pages);
+  void move_batch();
+  void commit(std::vector<StuckPages>* stuck);
+
+  // Ok: the whole plan was carried out, and the target is one free block.
+  const base::Status& status() const noexcept { return status_; }
+  // Somebody else took donors before they were marked: plan again.
+  bool is_stale() const noexcept { return stale_; }
+  std::uint64_t moved_pages() const noexcept { return moved_pages_; }     // from donors into the target
+  std::uint64_t batch_pages() const noexcept { return batch_pages_; }     // of the batch moved last
+  std::int64_t mapped_change() const noexcept { return mapped_change_; }  // bytes, of the whole transfer
+  std::uint64_t new_pages_planned() const noexcept { return new_planned_; }
+
   // After commit: report(range, true) where pages came, report(range, false) where they went.
   template <typename Report>
   void for_each_change(const Report& report) const {
-    for (const Move& donor : donors_) {
-      if (donor.unmapped_bytes != 0) report(core::Range{donor.range.offset, donor.unmapped_bytes}, false);
-    }
-    for (const Move& fill : fills_) {
-      if (!fill.mapped.empty()) {
-        report(core::Range{fill.range.offset, fill.mapped.size() * arena_.page_bytes()}, true);
-      }
-    }
+    for (const core::Range& range : vacated_) report(range, false);
+    for (const core::Range& range : filled_) report(range, true);
   }
 
  private:
-  struct Move {
+  struct Fill {
     core::Range range;
     core::BlockIndex block = core::kNoBlock;
-    std::vector<device::PageHandle> mapped;  // fills: pages now in place, from the start of the range
-    std::uint64_t unmapped_bytes = 0;        // donors: given up, from the start of the range
-    bool stuck = false;                      // fills: pages that could be neither enabled nor taken back
+    std::uint64_t mapped = 0;   // bytes from the start of the range that have pages
+    std::uint64_t enabled = 0;  // of these, accessible
+    std::uint64_t kept = 0;     // of these, from donors: they stay even if the transfer fails
+    bool stuck = false;
+  };
+  struct Donor {
+    core::Range range;
+    core::BlockIndex block = core::kNoBlock;
+    std::uint64_t vacated = 0;  // bytes given up, from the start of the range
   };
 
-  bool mark(const std::vector<core::Range>& ranges, std::vector<Move>* moves);
-  void unmark_all();
-  base::Status unmap_donors();
-  base::Status map_target();
-  void undo_target();
-  void return_spare_pages(std::uint64_t kept_before);
+  bool mark_target();
+  void unmark_target();
+  void settle_donors();
+  std::uint64_t mark_donors(std::uint64_t max_pages);
+  Fill* next_place();
+  // Has any page of the target been mapped that is no donor's? They come last.
+  bool has_new_pages() const noexcept { return new_left_ + new_in_batch_ != new_planned_ || new_in_batch_ != 0; }
+  base::Status wait_until_unused();
+  base::Status move_donors();
+  base::Status move_one(std::uint64_t from);
+  base::Status map_new();
+  base::Status place(device::PageHandle page);
+  base::Status enable();
+  void undo();
+  void return_spare_pages();
 
   Arena& arena_;
   device::PagePool& pages_;
   device::AccountId account_;
-  std::uint64_t new_pages_ = 0;
-  std::vector<Move> keeps_;
-  std::vector<Move> fills_;
-  std::vector<Move> donors_;
+  base::Status status_;
+  core::RepairPlan plan_;
+  std::vector<core::BlockIndex> keeps_;
+  std::vector<Fill> fills_;
+  std::size_t filling_ = 0;       // the first fill that is not complete
+  std::vector<Donor> batch_;      // donors of the present batch
+  std::size_t next_donor_ = 0;    // in plan_.donors
+  std::uint64_t donor_done_ = 0;  // bytes of it in earlier batches
+  std::uint64_t new_left_ = 0;
+  std::uint64_t new_in_batch_ = 0;
+  std::uint64_t new_planned_ = 0;
   std::vector<device::PageHandle> in_hand_;  // pages that are mapped nowhere right now
+  std::uint64_t donors_in_hand_ = 0;         // pages of donors that found no place, ever
+  std::uint64_t kept_before_ = 0;            // pages that the PagePool had at the start
+  std::uint64_t moved_pages_ = 0;
+  std::uint64_t batch_pages_ = 0;
+  std::int64_t mapped_change_ = 0;
+  bool stale_ = false;
+  std::vector<core::Range> vacated_;
+  std::vector<core::Range> filled_;
 };
 
 }  // namespace cistern::pool

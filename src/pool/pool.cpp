@@ -112,6 +112,8 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->device = std::move(device);
   impl->account = next_account.fetch_add(1, std::memory_order_relaxed);
   impl->observer = std::move(observer);
+  static const base::SteadyClock steady_clock;
+  impl->clock = options.clock != nullptr ? options.clock : &steady_clock;
   impl->rescue_steps = std::move(extra_steps);
   impl->rescue_steps.push_back(std::make_unique<FlushMagazinesStep>());
   impl->rescue_steps.push_back(std::make_unique<GrowStep>());
@@ -237,6 +239,21 @@ base::Status Pool::unregister_range(device::Address address, std::uint64_t bytes
                          std::to_string(address));
 }
 
+base::Result<std::uint64_t> Pool::backing_generation(device::Address address, std::uint64_t bytes) const noexcept {
+  PoolGuard lock(impl_->mutex);
+  const Arena* arena = impl_->arena_of(address);
+  if (arena == nullptr || bytes > arena->base() + arena->range_bytes() - address) {
+    return base::not_found("the range at " + std::to_string(address) + " of " + std::to_string(bytes) +
+                           " bytes is not within one arena of pool '" + impl_->options.name + "'");
+  }
+  return arena->backing_generation({arena->offset_of(address), bytes});
+}
+
+void Pool::set_backing_listener(std::shared_ptr<BackingListener> listener) noexcept {
+  PoolGuard lock(impl_->mutex);
+  impl_->listener.swap(listener);
+}
+
 base::Result<std::uint64_t> Pool::trim(std::uint64_t keep_bytes) noexcept { return pool::trim(*impl_, keep_bytes); }
 
 Ledger Pool::ledger() const noexcept {
@@ -269,7 +286,7 @@ const PoolOptions& Pool::options() const noexcept { return impl_->options; }
 device::Device& Pool::device() const noexcept { return *impl_->device; }
 
 std::string Pool::validate() const {
-  std::lock_guard<std::mutex> turn(impl_->miss_mutex);
+  const MissTurn turn(*impl_);
   PoolGuard lock(impl_->mutex);
   const MagazinesHeld held(*impl_);
   for (const auto& magazine : impl_->magazines) take_over_counts(*impl_, *magazine);

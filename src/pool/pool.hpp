@@ -16,6 +16,7 @@
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "device/page_pool.hpp"
+#include "pool/backing.hpp"
 #include "pool/ledger.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
@@ -73,6 +74,13 @@ class Pool {
   // Pages of [address, address + bytes) stay where they are, free or not, until unregistered (RDMA, IPC).
   base::Status register_range(device::Address address, std::uint64_t bytes) noexcept;
   base::Status unregister_range(device::Address address, std::uint64_t bytes) noexcept;
+
+  // A number that grows whenever a page under the range, which lies in one arena, comes or goes: whoever keeps
+  // registrations of memory by its pages compares. Memory of driver arenas never changes. not_found: not of this pool.
+  base::Result<std::uint64_t> backing_generation(device::Address address, std::uint64_t bytes) const noexcept;
+  // Who is told when pages come and go; null: nobody. Replaces the one before, who may still be told of changes under
+  // way. See backing.hpp.
+  void set_backing_listener(std::shared_ptr<BackingListener> listener) noexcept;
 
   // Gives free memory back to the device until at most `keep_bytes` stay reserved (or nothing more can go). Returns
   // the bytes given back.

@@ -67,6 +67,24 @@ Ledger PoolCore::ledger() const noexcept {
   return ledger;
 }
 
+void PoolCore::note_backing_change(const Arena& arena, core::Range range, bool mapped) {
+  if (!listener) return;
+  untold_changes.push_back({arena.address_of(range.offset), range.bytes, arena.backing_generation(range), mapped});
+}
+
+void tell_backing_changes(PoolCore& pool) {
+  std::shared_ptr<BackingListener> listener;
+  std::vector<BackingChange> changes;
+  {
+    PoolGuard lock(pool.mutex);
+    if (pool.untold_changes.empty()) return;
+    listener = pool.listener;
+    changes.swap(pool.untold_changes);
+  }
+  if (!listener) return;
+  for (const BackingChange& change : changes) listener->on_backing_changed(change);
+}
+
 AllocationView PoolCore::view_of(const Arena& arena, core::BlockIndex block) const {
   const core::BlockView view = arena.blocks().view(block);
   const core::BlockRecord& record = arena.blocks().record(block);

@@ -1,8 +1,8 @@
 // PoolCore: the state behind a Pool, for the parts of the pool that work on it (serving, rescue steps, trim, snapshot).
 //
-// Two locks. `mutex` guards all bookkeeping and is never held across a driver call. `miss_mutex` makes misses, trims
-// and everything else that moves pages take turns; it is held across driver calls, and never taken while holding
-// `mutex`.
+// Two locks. `mutex` guards all bookkeeping and is never held across a driver call. `turn` makes misses, trims and
+// everything else that moves pages take turns; it is held across driver calls, given up between two batches of them,
+// and never taken while holding `mutex`.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,23 @@
 #include <mutex>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "core/fragmentation.hpp"
 #include "device/device.hpp"
 #include "device/page_pool.hpp"
 #include "pool/arena.hpp"
+#include "pool/backing.hpp"
 #include "pool/ledger.hpp"
 #include "pool/magazine.hpp"
 #include "pool/name_table.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
+#include "pool/page_transfer.hpp"
+#include "pool/pauses.hpp"
 #include "pool/pool_mutex.hpp"
 #include "pool/rescue.hpp"
 #include "pool/text_table.hpp"
+#include "pool/turn.hpp"
 
 namespace cistern::pool {
 
@@ -61,9 +66,14 @@ struct PoolCore {
   std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
   std::shared_ptr<Observer> observer;                     // null: nobody is told of events
   RequestRules rules;
+  const base::Clock* clock = nullptr;  // of budgets and pauses
 
-  std::mutex miss_mutex;
+  Turn turn;
   mutable PoolMutex mutex;
+
+  Pauses pauses;
+  std::atomic<std::uint64_t> moves{0};  // odd while pages of donors move; grows with each such batch
+  std::uint64_t page_ns = 50'000;       // what moving a page takes, an average of late. Guarded by the turn
 
   // Guarded by `mutex`.
   std::vector<std::unique_ptr<Arena>> arenas;        // in the order of their making; holes are searched in that order
@@ -73,9 +83,13 @@ struct PoolCore {
   core::ExposureWindow recent_sizes;
   Ledger counts;  // counters and peaks; the sums are filled in by ledger()
   // What went through magazines since their owners last came here is not in the counts and the next sums.
-  std::uint64_t reserved = 0;   // bytes of pages and driver allocations
-  std::uint64_t allocated = 0;  // bytes of live blocks
-  std::uint64_t requested = 0;  // of these, what was asked for
+  std::uint64_t reserved = 0;                 // bytes of pages and driver allocations
+  std::uint64_t allocated = 0;                // bytes of live blocks
+  std::uint64_t requested = 0;                // of these, what was asked for
+  std::uint64_t promised = 0;                 // bytes that growth under way will add to `reserved`, at most
+  std::vector<StuckPages> stuck;              // left by failed transfers
+  std::shared_ptr<BackingListener> listener;  // null: nobody asked
+  std::vector<BackingChange> untold_changes;  // for the listener, when the turn has ended
 
   // --- All with `mutex` held ---
   Arena* arena_of(device::Address address) const noexcept {
@@ -87,11 +101,15 @@ struct PoolCore {
   void note_reserved_peak() noexcept { counts.peak_reserved_bytes = std::max(counts.peak_reserved_bytes, reserved); }
   Ledger ledger() const noexcept;
   AllocationView view_of(const Arena& arena, core::BlockIndex block) const;
+  void note_backing_change(const Arena& arena, core::Range range, bool mapped);
 
  private:
   Arena* other_arena_of(device::Address address) const noexcept;
 
   std::vector<Arena*> by_address_;  // ascending base
 };
+
+// No lock held.
+void tell_backing_changes(PoolCore& pool);
 
 }  // namespace cistern::pool

@@ -129,7 +129,7 @@ device::Address serve_directly(PoolCore& pool, const Order& order, PoolLock& loc
 }
 
 base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
-  std::lock_guard<std::mutex> turn(pool.miss_mutex);
+  const MissTurn turn(pool);
   PoolLock lock(pool.mutex);
   ++pool.counts.misses;
   std::vector<std::pair<std::string, std::string>> tried;

@@ -3,7 +3,6 @@
 #include "base/bits.hpp"
 #include "pool/growth.hpp"
 #include "pool/magazines.hpp"
-#include "pool/page_transfer.hpp"
 
 namespace cistern::pool {
 namespace {
@@ -15,7 +14,7 @@ std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t exce
   plan.donors = arena.blocks().wholly_free_pages(base::round_up(excess_bytes, arena.page_bytes()));
   if (plan.donors.empty()) return 0;
   const std::uint64_t before = pool.reserved;
-  base::Status status = transfer_pages(pool, arena, plan, lock);
+  base::Status status = transfer_pages(pool, arena, plan, lock).status;
   if (!status.is_ok()) *failure = std::move(status);
   return before - pool.reserved;
 }
@@ -23,7 +22,7 @@ std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t exce
 }  // namespace
 
 base::Result<std::uint64_t> trim(PoolCore& pool, std::uint64_t keep_bytes) {
-  std::lock_guard<std::mutex> turn(pool.miss_mutex);
+  const MissTurn turn(pool);
   PoolLock lock(pool.mutex);
   base::Status failure;
   empty_magazines(pool);
