@@ -5,6 +5,7 @@
 // atomics in it without a lock, and an untouched page costs nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -17,6 +18,8 @@ namespace cistern::base {
 // Untyped part: `bytes` zeroed, lazily backed bytes of address space. Fails with out_of_memory where the host refuses.
 Result<void*> map_lazy_bytes(std::uint64_t bytes) noexcept;
 void unmap_lazy_bytes(void* base, std::uint64_t bytes) noexcept;
+// Backs the pages of [base, base + bytes) with memory now, where the kernel can (else they come when touched, as ever).
+void back_lazy_bytes(void* base, std::uint64_t bytes) noexcept;
 
 template <typename T>
 class LazyTable {
@@ -45,6 +48,12 @@ class LazyTable {
     table.entries_ = static_cast<T*>(mapped.value());
     table.size_ = size;
     return table;
+  }
+
+  // Entries [first, first + count) get their memory now, all at once: a fault for each page later costs far more.
+  void back(std::uint64_t first, std::uint64_t count) noexcept {
+    if (first >= size_) return;
+    back_lazy_bytes(entries_ + first, std::min(count, size_ - first) * sizeof(T));
   }
 
   T& operator[](std::uint64_t index) noexcept { return entries_[index]; }

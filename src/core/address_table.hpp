@@ -74,6 +74,8 @@ class AddressTable {
  public:
   AddressTable() noexcept = default;
   static base::Result<AddressTable> create(std::uint64_t granules) noexcept;
+  // Memory for the entries of so many regions now.
+  void back(std::uint64_t first_region, std::uint64_t regions) noexcept { first_.back(first_region, regions); }
 
   // --- Exact starts of live blocks ----------------------------------------------------------------------------------
   // The live block that starts at `granule`, or kNoBlock. Any thread, at any time.
@@ -87,8 +89,8 @@ class AddressTable {
   void block_began(const BlockTable& blocks, BlockIndex block) noexcept;
   // `block` is about to be unlinked and its addresses joined to its predecessor.
   void block_ends(const BlockTable& blocks, BlockIndex block) noexcept;
-  // `front` has been linked before `rest` and has taken the first part of its addresses.
-  void front_split(const BlockTable& blocks, BlockIndex front, BlockIndex rest) noexcept;
+  // `front` has been linked before `rest` and has taken the first part of its addresses; it is live, as `live` says.
+  void front_split(const BlockTable& blocks, BlockIndex front, BlockIndex rest, bool live = false) noexcept;
   // `front` is about to be unlinked and its addresses joined to its successor, `rest`.
   void front_joins(const BlockTable& blocks, BlockIndex front, BlockIndex rest) noexcept;
 
@@ -206,10 +208,14 @@ inline void AddressTable::block_ends(const BlockTable& blocks, BlockIndex block)
   }
 }
 
-inline void AddressTable::front_split(const BlockTable& blocks, BlockIndex front, BlockIndex rest) noexcept {
+inline void AddressTable::front_split(const BlockTable& blocks, BlockIndex front, BlockIndex rest, bool live) noexcept {
   const BlockNode& node = blocks[front];
   const std::uint64_t region = region_of(node.offset);
-  if (!detail::starts_in(blocks, node.previous, region)) set_entry(region, Entry(front, node.offset, false));
+  if (!detail::starts_in(blocks, node.previous, region)) {
+    set_entry(region, Entry(front, node.offset, live));
+  } else if (live) {
+    set_start(node.offset, front);
+  }
   if (region_of(blocks[rest].offset) != region) block_began(blocks, rest);
 }
 

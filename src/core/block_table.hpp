@@ -38,6 +38,12 @@ class BlockTable {
   // Room for `capacity` blocks; memory is touched only as far as blocks exist.
   static base::Result<BlockTable> create(std::uint64_t capacity) noexcept;
 
+  // Memory for the first `blocks` blocks now.
+  void back(std::uint64_t blocks) noexcept {
+    nodes_.back(0, blocks);
+    records_.back(0, blocks);
+  }
+
   BlockNode& operator[](BlockIndex block) noexcept { return nodes_[block]; }
   const BlockNode& operator[](BlockIndex block) const noexcept { return nodes_[block]; }
   BlockRecord& record(BlockIndex block) noexcept { return records_[block]; }

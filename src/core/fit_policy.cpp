@@ -6,8 +6,6 @@
 namespace cistern::core {
 namespace {
 
-constexpr unsigned kHolesTried = 4;
-
 // The tightest that fits among the first `tries` holes of `bucket`.
 BlockIndex tightest_of(const BlockTable& blocks, const BucketIndex& holes, Bucket bucket, const FitRequest& request,
                        unsigned tries) noexcept {
@@ -29,21 +27,18 @@ BlockIndex tightest_of(const BlockTable& blocks, const BucketIndex& holes, Bucke
 // Any hole that fits, by a walk of every bucket that could have one. Only after the quick ways.
 BlockIndex any_fit(const BlockTable& blocks, const BucketIndex& holes, Bucket floor_bucket,
                    const FitRequest& request) noexcept {
-  // Without an alignment whatever is above the floor bucket would have been found.
-  const bool floor_only = request.alignment == 1;
   for (Bucket bucket = floor_bucket; bucket != BucketIndex::kNoBucket; bucket = holes.next_non_empty(bucket)) {
     for (BlockIndex hole = holes.head(bucket); hole != kNoBlock; hole = blocks[hole].next_free) {
       if (request.fits(blocks[hole])) return hole;
     }
-    if (floor_only) break;
   }
   return kNoBlock;
 }
 
-// The aligned request's quick ways beyond the floor bucket: a few holes of the next bucket, then a hole that is long
-// enough wherever it lies.
-BlockIndex aligned_fit_above(const BlockTable& blocks, const BucketIndex& holes, Bucket bucket,
-                             const FitRequest& request) noexcept {
+// The quick ways beyond the floor bucket: a few holes of the next bucket, then a hole that is long enough wherever it
+// lies.
+BlockIndex fit_above(const BlockTable& blocks, const BucketIndex& holes, Bucket bucket,
+                     const FitRequest& request) noexcept {
   const Bucket above = holes.next_non_empty(bucket);
   if (above == BucketIndex::kNoBucket) return kNoBlock;
   const BlockIndex hole = tightest_of(blocks, holes, above, request, kHolesTried);
@@ -56,18 +51,13 @@ BlockIndex aligned_fit_above(const BlockTable& blocks, const BucketIndex& holes,
 
 }  // namespace
 
-BlockIndex find_best_fit(const BlockTable& blocks, const BucketIndex& holes, const FitRequest& request) noexcept {
+BlockIndex find_aligned_best_fit(const BlockTable& blocks, const BucketIndex& holes,
+                                 const FitRequest& request) noexcept {
   const Bucket floor_bucket = BucketIndex::bucket_of(request.length);
   BlockIndex hole = tightest_of(blocks, holes, floor_bucket, request, kHolesTried);
-  if (hole != kNoBlock) return hole;
-  if (request.alignment == 1) {
-    const Bucket above = holes.next_non_empty(floor_bucket);
-    if (above != BucketIndex::kNoBucket) return holes.head(above);
-  } else {
-    hole = aligned_fit_above(blocks, holes, floor_bucket, request);
-    if (hole != kNoBlock) return hole;
-  }
-  return any_fit(blocks, holes, floor_bucket, request);
+  if (hole == kNoBlock) hole = fit_above(blocks, holes, floor_bucket, request);
+  if (hole == kNoBlock) hole = any_fit(blocks, holes, floor_bucket, request);
+  return hole;
 }
 
 BlockIndex find_exact_best_fit(const BlockTable& blocks, const BucketIndex& holes, const FitRequest& request) noexcept {

@@ -33,12 +33,43 @@ struct FitRequest {
   std::uint64_t sure_length() const noexcept { return std::uint64_t{length} + (alignment - 1); }
 };
 
-BlockIndex find_best_fit(const BlockTable& blocks, const BucketIndex& holes, const FitRequest& request) noexcept;
+// Holes of a bucket that BEST_FIT looks at.
+inline constexpr unsigned kHolesTried = 4;
+
+// BEST_FIT: the tightest of a few holes of the request's bucket, else one of the next bucket.
+BlockIndex find_unaligned_best_fit(const BlockTable& blocks, const BucketIndex& holes, std::uint32_t length) noexcept;
+BlockIndex find_aligned_best_fit(const BlockTable& blocks, const BucketIndex& holes,
+                                 const FitRequest& request) noexcept;
 BlockIndex find_exact_best_fit(const BlockTable& blocks, const BucketIndex& holes, const FitRequest& request) noexcept;
 // Corrects the tree where it finds a promise broken.
 BlockIndex find_first_fit(const BlockTable& blocks, const AddressTable& addresses, HoleTree& tree, ReadinessSlot slot,
                           const FitRequest& request) noexcept;
 // The same answer without a tree, by a walk over all buckets that could hold the request.
 BlockIndex find_lowest_fit(const BlockTable& blocks, const BucketIndex& holes, const FitRequest& request) noexcept;
+
+// --- Inline, because most requests come here -------------------------------------------------------------------------
+
+inline BlockIndex find_unaligned_best_fit(const BlockTable& blocks, const BucketIndex& holes,
+                                          std::uint32_t length) noexcept {
+  const Bucket floor_bucket = BucketIndex::bucket_of(length);
+  BlockIndex best = kNoBlock;
+  std::uint32_t best_length = ~std::uint32_t{0};
+  BlockIndex hole = holes.head(floor_bucket);
+  for (unsigned tries = kHolesTried; hole != kNoBlock && tries > 0; --tries) {
+    const BlockNode& node = blocks[hole];
+    if (node.length == length) return hole;
+    if (node.length > length && node.length < best_length) {
+      best = hole;
+      best_length = node.length;
+    }
+    hole = node.next_free;
+  }
+  if (best != kNoBlock) return best;
+  const Bucket above = holes.next_non_empty(floor_bucket);
+  if (above != BucketIndex::kNoBucket) return holes.head(above);
+  // Not among the first: any further one of the floor bucket.
+  while (hole != kNoBlock && blocks[hole].length < length) hole = blocks[hole].next_free;
+  return hole;
+}
 
 }  // namespace cistern::core

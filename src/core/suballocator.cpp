@@ -9,6 +9,8 @@
 namespace cistern::core {
 namespace {
 
+// Of expected blocks: larger blocks come in smaller numbers.
+constexpr std::uint64_t kRegionsPerBlock = 4;
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 26;
 constexpr std::uint64_t kMostRangeBytes = (std::uint64_t{1} << 41) - kGranuleBytes;
 
@@ -53,6 +55,10 @@ base::Result<std::unique_ptr<Suballocator>> Suballocator::create(const Suballoca
     auto tree = HoleTree::create(region_of(granules - 1) + 1);
     if (!tree.is_ok()) return tree.take_status();
     parts.tree = tree.take();
+  }
+  if (config.expected_blocks != 0) {
+    parts.blocks.back(config.expected_blocks);
+    parts.addresses.back(region_of(config.expected_offset >> kGranuleShift), kRegionsPerBlock * config.expected_blocks);
   }
   return std::unique_ptr<Suballocator>(new Suballocator(config, std::move(parts)));
 }
@@ -163,6 +169,22 @@ BlockIndex Suballocator::cut(BlockIndex block, std::uint32_t offset, std::uint32
   return middle;
 }
 
+// The same for the frequent case: a live block from the front of a hole that is longer.
+inline BlockIndex Suballocator::cut_live_front(BlockIndex hole, std::uint32_t length) noexcept {
+  BlockNode& rest = blocks_[hole];
+  const BlockIndex front = blocks_.take();
+  BlockNode& part = blocks_[front];
+  part.offset = rest.offset;
+  part.length = length;
+  part.state = BlockState::live;
+  rest.offset += length;
+  rest.length -= length;
+  blocks_.link_before(hole, front);
+  addresses_.front_split(blocks_, front, hole, true);
+  update_listing(hole);
+  return front;
+}
+
 template <BlockState kState>
 BlockIndex Suballocator::join(BlockIndex block, Readiness readiness) noexcept {
   static_assert(kState == BlockState::free || kState == BlockState::vacant);
@@ -218,7 +240,8 @@ template BlockIndex Suballocator::join<BlockState::vacant>(BlockIndex, Readiness
 inline BlockIndex Suballocator::find_hole(const FitRequest& request, ReadinessSlot slot) noexcept {
   switch (config_.policy) {
     case FitPolicy::best_fit:
-      return find_best_fit(blocks_, holes_[slot], request);
+      if (request.alignment == 1) return find_unaligned_best_fit(blocks_, holes_[slot], request.length);
+      return find_aligned_best_fit(blocks_, holes_[slot], request);
     case FitPolicy::first_fit:
       return find_first_fit(blocks_, addresses_, tree_, slot, request);
     case FitPolicy::exact_best_fit:
@@ -236,9 +259,14 @@ BlockIndex Suballocator::allocate(std::uint64_t bytes, std::uint64_t alignment, 
   const BlockIndex hole = find_hole(request, slot);
   if (hole == kNoBlock || blocks_.spare() < kNodesForPages + 2) return kNoBlock;
   const auto offset = static_cast<std::uint32_t>(request.place_in(blocks_[hole]));
-  const BlockIndex block = cut(hole, offset, request.length);
-  blocks_[block].state = BlockState::live;
-  addresses_.set_live(offset, block);
+  BlockIndex block = hole;
+  if (offset == blocks_[hole].offset && request.length < blocks_[hole].length) {
+    block = cut_live_front(hole, request.length);
+  } else {
+    block = cut(hole, offset, request.length);
+    blocks_[block].state = BlockState::live;
+    addresses_.set_live(offset, block);
+  }
   const std::uint64_t granted = std::uint64_t{request.length} << kGranuleShift;
   bytes_in(BlockState::free, slot) -= granted;
   totals_.live_bytes += granted;

@@ -31,7 +31,10 @@ struct SuballocatorConfig {
   std::uint64_t range_bytes = 0;  // > 0, multiple of page_bytes, at most 2 TiB - 512 B
   std::uint64_t page_bytes = 0;   // power of two >= 512; unit of fill, vacate and plan_repair
   FitPolicy policy = FitPolicy::best_fit;
-  bool starts_filled = false;    // the whole range is free at first (driver and adopted arenas); else vacant
+  bool starts_filled = false;  // the whole range is free at first (driver and adopted arenas); else vacant
+  // Tables for so many blocks, from this offset on, get their memory at once; more comes when it is touched.
+  std::uint64_t expected_blocks = 0;
+  std::uint64_t expected_offset = 0;
   std::uint64_t max_blocks = 0;  // 0: as many as the range can need, at most 2^26
 };
 
@@ -163,6 +166,7 @@ class Suballocator {
   // Splits `block` so that [offset, offset + length), in granules, becomes a block of its own, in
   // no list, whose state the caller sets; the rest stays what it was. Takes at most two nodes.
   BlockIndex cut(BlockIndex block, std::uint32_t offset, std::uint32_t length) noexcept;
+  BlockIndex cut_live_front(BlockIndex hole, std::uint32_t length) noexcept;
   // Gives a block that is in no list the state free or vacant and merges it with equal neighbours.
   template <BlockState kState>
   BlockIndex join(BlockIndex block, Readiness readiness) noexcept;

@@ -25,8 +25,8 @@ std::uint64_t Suballocator::largest_free_bytes() const noexcept {
 
 bool Suballocator::fits(std::uint64_t bytes) const noexcept {
   if (bytes - 1 >= config_.range_bytes) return false;
-  const FitRequest request{static_cast<std::uint32_t>((bytes + kGranuleBytes - 1) >> kGranuleShift), 1};
-  return find_best_fit(blocks_, holes_[kReadySlot], request) != kNoBlock;
+  const auto length = static_cast<std::uint32_t>((bytes + kGranuleBytes - 1) >> kGranuleShift);
+  return find_unaligned_best_fit(blocks_, holes_[kReadySlot], length) != kNoBlock;
 }
 
 std::vector<BucketView> Suballocator::buckets() const noexcept {

@@ -8,6 +8,12 @@
 #include "base/units.hpp"
 
 namespace cistern::pool {
+namespace {
+
+// What a model server has live: tables for so many cost 100 KiB, and save the first requests a page fault each few.
+constexpr std::uint64_t kExpectedBlocks = 1024;
+
+}  // namespace
 
 std::string_view arena_kind_name(ArenaKind kind) noexcept {
   switch (kind) {
@@ -62,6 +68,8 @@ base::Result<std::unique_ptr<Arena>> Arena::create_driver(device::Device& device
 base::Status Arena::divide(core::FitPolicy policy, bool filled) {
   origin_ = base::round_down(base_, kMaxAlignment);
   core::SuballocatorConfig config;
+  if (kind_ == ArenaKind::expandable) config.expected_blocks = kExpectedBlocks;
+  config.expected_offset = first_offset();
   config.page_bytes = page_bytes_ != 0 ? page_bytes_ : core::kGranuleBytes;
   config.range_bytes = first_offset() + range_bytes_;
   config.policy = policy;

@@ -27,15 +27,26 @@ struct OwnMagazine {
 thread_local constinit OwnMagazine last_used;
 thread_local constinit bool thread_is_ending = false;
 
+// Gives blocks that were cached back to the arena.
+class Release {
+ public:
+  explicit Release(PoolCore& pool) noexcept : blocks_(pool.page_arena->blocks()) {}
+  void operator()(core::BlockIndex block) noexcept {
+    set_cached_in(blocks_.record(block), kBeingFreed);
+    blocks_.release(block);
+    ++released_;
+  }
+  std::uint64_t released() const noexcept { return released_; }
+
+ private:
+  core::Suballocator& blocks_;
+  std::uint64_t released_ = 0;
+};
+
 std::uint64_t release_all(PoolCore& pool, Magazine& magazine) {
-  core::Suballocator& blocks = pool.page_arena->blocks();
-  std::uint64_t released = 0;
-  magazine.drain([&](core::BlockIndex block) {
-    set_cached_in(blocks.record(block), kBeingFreed);
-    blocks.release(block);
-    ++released;
-  });
-  return released;
+  Release release(pool);
+  magazine.drain(release);
+  return release.released();
 }
 
 // All magazines of one thread; its end gives their blocks back.
@@ -108,16 +119,6 @@ Magazine* magazine_known_to_this_thread(const PoolCore& pool) noexcept {
   return last_used.pool_id == pool.id ? last_used.magazine : nullptr;
 }
 
-void fill_record(core::BlockRecord& record, const AllocationRequest& request, std::uint32_t name) noexcept {
-  record.requested_bytes = request.bytes;
-  record.tag = request.tag;
-  record.name = name;
-  record.call_stack = 0;
-  ++record.generation;
-  record.flags = request.flags;
-  set_cached_in(record, 0);
-}
-
 device::Address serve_from_magazine(PoolCore& pool, const AllocationRequest& request, const Need& need) noexcept {
   Magazine* magazine = magazine_of_this_thread(pool);
   if (magazine == nullptr || !magazine->accepts(need.bytes) || !magazine->enter()) return 0;
@@ -149,7 +150,7 @@ bool keep_in_magazine(PoolCore& pool, device::Address address) noexcept {
   if (!magazine->accepts(bytes) || !magazine->enter()) return false;
   core::BlockRecord& record = blocks.record(block);
   const auto granules = static_cast<std::uint32_t>(bytes >> core::kGranuleShift);
-  const bool kept = record.name == 0 && magazine->has_room(granules) && claim_for_free(record, magazine->id());
+  const bool kept = record.name == 0 && magazine->has_room(bytes) && claim_for_free(record, magazine->id());
   if (kept) {
     magazine->put(granules, block);
     magazine->allocated_bytes.add(-static_cast<std::int64_t>(bytes));
@@ -158,6 +159,12 @@ bool keep_in_magazine(PoolCore& pool, device::Address address) noexcept {
   }
   magazine->leave();
   return kept;
+}
+
+void make_room_in(PoolCore& pool, Magazine& magazine, std::uint64_t bytes) noexcept {
+  if (!magazine.accepts(bytes) || magazine.has_room(bytes)) return;
+  Release release(pool);
+  magazine.make_room(bytes, release);
 }
 
 MagazinesHeld::MagazinesHeld(const PoolCore& pool) noexcept : pool_(pool) {

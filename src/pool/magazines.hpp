@@ -14,7 +14,15 @@ Magazine* magazine_of_this_thread(PoolCore& pool) noexcept;
 Magazine* magazine_known_to_this_thread(const PoolCore& pool) noexcept;
 
 // Writes what a request says of its block.
-void fill_record(core::BlockRecord& record, const AllocationRequest& request, std::uint32_t name) noexcept;
+inline void fill_record(core::BlockRecord& record, const AllocationRequest& request, std::uint32_t name) noexcept {
+  record.requested_bytes = request.bytes;
+  record.tag = request.tag;
+  record.name = name;
+  record.call_stack = 0;
+  ++record.generation;
+  record.flags = request.flags;
+  set_cached_in(record, 0);
+}
 
 // A block from the thread's magazine, recorded and counted; 0: none fits, take the lock. No lock held.
 device::Address serve_from_magazine(PoolCore& pool, const AllocationRequest& request, const Need& need) noexcept;
@@ -38,6 +46,10 @@ class MagazinesHeld {
 std::uint64_t empty_magazines(PoolCore& pool) noexcept;
 // The calling thread's counts become the pool's. Pool's lock held, by that thread.
 void take_over_counts(PoolCore& pool, Magazine& magazine) noexcept;
+
+// A block of this size did not find room in the calling thread's magazine: the oldest blocks go back to the arena, so
+// that the next finds it. Pool's lock held, by that thread.
+void make_room_in(PoolCore& pool, Magazine& magazine, std::uint64_t bytes) noexcept;
 
 class FlushMagazinesStep final : public RescueStep {
  public:

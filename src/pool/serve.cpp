@@ -216,7 +216,10 @@ base::Status give_up(PoolCore& pool, device::Address address) {
     if (has_magazines) {
       // An owner of a magazine may be claiming the block at this moment, without the lock.
       if (!claim_for_free(record, kBeingFreed)) return explain_bad_free(pool, *arena, address);
-      if (Magazine* magazine = magazine_known_to_this_thread(pool)) take_over_counts(pool, *magazine);
+      if (Magazine* magazine = magazine_known_to_this_thread(pool)) {
+        take_over_counts(pool, *magazine);
+        if (arena == pool.page_arena) make_room_in(pool, *magazine, arena->blocks().range_of_live(block).bytes);
+      }
     }
     pool.allocated -= arena->blocks().range_of_live(block).bytes;
     pool.requested -= record.requested_bytes;

@@ -15,7 +15,7 @@ namespace {
 TEST(MagazineOnItsOwn, ServesTheLastBlockOfExactlyThatSize) {
   Magazine magazine(1, kMiB);
   EXPECT_EQ(magazine.take(8), core::kNoBlock);
-  EXPECT_TRUE(magazine.has_room(8));
+  EXPECT_TRUE(magazine.has_room(8 * 512));
   magazine.put(8, 100);
   magazine.put(8, 101);
   magazine.put(9, 102);
@@ -33,20 +33,56 @@ TEST(MagazineOnItsOwn, NeverHoldsMoreThanItsBytes) {
   EXPECT_TRUE(magazine.accepts(4 * 512));
   EXPECT_FALSE(magazine.accepts(5 * 512));
   for (core::BlockIndex block = 1; block <= 4; ++block) {
-    EXPECT_TRUE(magazine.has_room(4));
+    EXPECT_TRUE(magazine.has_room(4 * 512));
     magazine.put(4, block);
   }
-  EXPECT_FALSE(magazine.has_room(1));
+  EXPECT_FALSE(magazine.has_room(512));
 }
 
-TEST(MagazineOnItsOwn, NeverHoldsMoreThanSixOfASize) {
+TEST(MagazineOnItsOwn, TheOldestHalfMakesRoom) {
   Magazine magazine(1, kMiB);
-  for (core::BlockIndex block = 1; block <= 6; ++block) {
-    EXPECT_TRUE(magazine.has_room(1));
-    magazine.put(1, block);
-  }
-  EXPECT_FALSE(magazine.has_room(1));
-  EXPECT_TRUE(magazine.has_room(2));
+  core::BlockIndex block = 0;
+  while (magazine.has_room(512)) magazine.put(1, ++block);
+  EXPECT_EQ(block, Magazine::kMostBlocks);
+  std::vector<core::BlockIndex> out;
+  const auto take_out = [&out](core::BlockIndex each) { out.push_back(each); };
+  magazine.make_room(512, take_out);
+  ASSERT_EQ(out.size(), Magazine::kMostBlocks / 2);
+  for (std::uint32_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], i + 1);
+  EXPECT_EQ(magazine.cached_blocks.get(), Magazine::kMostBlocks / 2);
+  EXPECT_EQ(magazine.cached_bytes.get(), Magazine::kMostBlocks / 2 * 512);
+  for (; block > Magazine::kMostBlocks / 2; --block) EXPECT_EQ(magazine.take(1), block);
+  EXPECT_EQ(magazine.take(1), core::kNoBlock);
+}
+
+TEST(MagazineOnItsOwn, AsManyOldOnesGoAsTheBytesAsk) {
+  Magazine magazine(1, 16 * 512);
+  magazine.put(1, 1);
+  magazine.put(1, 2);
+  magazine.put(1, 3);
+  magazine.put(4, 4);
+  magazine.put(4, 5);
+  magazine.put(3, 6);  // 14 of 16
+  std::vector<core::BlockIndex> out;
+  const auto take_out = [&out](core::BlockIndex each) { out.push_back(each); };
+  magazine.make_room(4 * 512, take_out);
+  EXPECT_EQ(out, (std::vector<core::BlockIndex>{1, 2, 3})) << "half of them, and the bytes fit";
+  magazine.put(4, 7);  // 15 of 16
+  out.clear();
+  magazine.make_room(16 * 512, take_out);
+  EXPECT_EQ(out, (std::vector<core::BlockIndex>{4, 5, 6, 7}));
+  EXPECT_EQ(magazine.cached_bytes.get(), 0);
+}
+
+TEST(MagazineOnItsOwn, ABlockFromTheMiddleLeavesTheOthersInOrder) {
+  Magazine magazine(1, kMiB);
+  for (std::uint32_t size = 1; size <= 5; ++size) magazine.put(size, size * 10);
+  EXPECT_EQ(magazine.take(3), 30u);
+  EXPECT_EQ(magazine.take(3), core::kNoBlock);
+  std::vector<core::BlockIndex> out;
+  magazine.drain([&out](core::BlockIndex each) { out.push_back(each); });
+  EXPECT_EQ(out, (std::vector<core::BlockIndex>{10, 20, 40, 50}));
+  EXPECT_EQ(magazine.cached_bytes.get(), 0);
 }
 
 TEST(MagazineOnItsOwn, StandsStillWhileHeld) {
@@ -131,6 +167,20 @@ TEST(MagazinesOfAPool, AnotherThreadsMissEmptiesThemToo) {
   const device::Address at = must_allocate(*test.pool, kMiB);
   EXPECT_TRUE(test->free(at).is_ok());
   std::thread([&] { EXPECT_NE(must_allocate(*test.pool, 2 * kMiB), 0u); }).join();
+}
+
+TEST(MagazinesOfAPool, BlocksThatAreNotAskedForAgainGoBackToTheArena) {
+  TestPool test(make_device("counting", 64 * kMiB), with_magazines());
+  std::vector<device::Address> blocks;
+  for (std::uint32_t i = 0; i < 3 * Magazine::kMostBlocks; ++i) blocks.push_back(must_allocate(*test.pool, 512));
+  for (const device::Address at : blocks) EXPECT_TRUE(test->free(at).is_ok());
+  const Ledger ledger = test->ledger();
+  EXPECT_LE(ledger.cached_bytes, Magazine::kMostBlocks * 512);
+  EXPECT_GT(ledger.cached_bytes, 0u);
+  EXPECT_EQ(ledger.live_blocks, 0u);
+  EXPECT_EQ(ledger.frees, 3 * Magazine::kMostBlocks);
+  EXPECT_EQ(ledger.requested_bytes, 0u);
+  EXPECT_EQ(test->validate(), "");
 }
 
 TEST(MagazinesOfAPool, TrimGivesCachedMemoryBack) {
