@@ -1,5 +1,5 @@
-// Magazine: the last blocks that one thread freed in one pool, kept to serve its next requests of the same sizes without
-// the pool's lock.
+// Magazine: the last blocks that one thread freed in one pool, kept to serve its next requests of the same sizes
+// without the pool's lock.
 //
 // Few and young: when there are too many, the older half goes back to the arena. What is not asked for again soon must
 // not keep its neighbours apart. (A magazine that kept six blocks of each of 128 sizes for as long as they fitted in
