@@ -5,7 +5,6 @@
 // allocate meanwhile: then it ends with `busy`, having lost nothing, and the caller plans again.
 #pragma once
 
-
 #include "base/result.hpp"
 #include "core/suballocator.hpp"
 #include "pool/pool_core.hpp"
