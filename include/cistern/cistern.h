@@ -103,6 +103,10 @@ CISTERN_API void cistern_clear_last_error(void) CISTERN_NOEXCEPT;
 /* An address in a device's memory. On the host device it is a pointer; elsewhere only the device may follow it. */
 typedef uint64_t cistern_address_t;
 
+/* A stream of a device: a queue of its work, done in order. Where a driver has streams of its own, its handle as a
+ * number. 0 is the default stream. */
+typedef uint64_t cistern_stream_t;
+
 /* Handles are names, not memory of the library: never follow one. A handle that was closed or destroyed stays invalid
  * for the rest of the process, even when its place has been taken by a new one. */
 typedef struct cistern_device cistern_device_t;
@@ -145,6 +149,20 @@ CISTERN_API cistern_status_t cistern_device_close(cistern_device_t* device) CIST
 CISTERN_API cistern_status_t cistern_device_memory(cistern_device_t* device,
                                                    cistern_memory_info_t* memory) CISTERN_NOEXCEPT;
 
+/* Streams of devices that run in this process (host, simulated, counting); a driver's streams come from that driver. A
+ * stream that is destroyed finishes what it has. Errors: NOT_FOUND (no stream of this device), INVALID_ARGUMENT (the
+ * default stream cannot be destroyed). Cheap. */
+CISTERN_API cistern_status_t cistern_stream_create(cistern_device_t* device, cistern_stream_t* stream) CISTERN_NOEXCEPT;
+CISTERN_API cistern_status_t cistern_stream_destroy(cistern_device_t* device, cistern_stream_t stream) CISTERN_NOEXCEPT;
+/* Calls function(user) when all that was submitted to the stream before is complete, on a thread of the stream's. It
+ * may call this library, but must not wait for its own stream, and must not throw. Errors: NOT_FOUND, UNSUPPORTED.
+ * Cheap. */
+CISTERN_API cistern_status_t cistern_stream_call(cistern_device_t* device, cistern_stream_t stream,
+                                                 void (*function)(void* user), void* user) CISTERN_NOEXCEPT;
+/* Returns when all that was submitted to the stream before is complete. Errors: NOT_FOUND, BUSY (from inside the
+ * stream's own work), DEVICE_ERROR. */
+CISTERN_API cistern_status_t cistern_stream_wait(cistern_device_t* device, cistern_stream_t stream) CISTERN_NOEXCEPT;
+
 /* ---- Pools --------------------------------------------------------------------------------------------------------
  */
 
@@ -160,7 +178,7 @@ enum {                                /* growth: where more memory comes from */
        CISTERN_GROWTH_ARENAS = 2      /* driver allocations of growing size */
 };
 enum {                              /* on_miss: what comes first when no hole fits */
-       CISTERN_ON_MISS_DEFAULT = 0, /* stitch first */
+       CISTERN_ON_MISS_DEFAULT = 0, /* grow first */
        CISTERN_ON_MISS_GROW_FIRST = 1,
        CISTERN_ON_MISS_STITCH_FIRST = 2
 };
@@ -179,6 +197,8 @@ typedef struct cistern_pool_options {
   uint64_t max_growth_bytes; /* arenas double up to this; 0: 1 GiB */
   uint64_t direct_bytes;     /* requests from this size on get a driver allocation of their own; 0: never */
   uint64_t magazine_bytes;   /* freed blocks that each thread may keep for itself, without the lock; 0: none */
+  uint32_t stream_waits;     /* 1: a stream may be made to wait, on the device, for another's work, to get its memory */
+  uint32_t quarantine;       /* 1: what cistern_free() gives back is reused only behind the work of all known streams */
 } cistern_pool_options_t;
 
 /* Fills in the defaults as numbers, for a look or a change; struct_size must be set. A zeroed struct means the same. */
@@ -195,8 +215,8 @@ CISTERN_API cistern_status_t cistern_pool_create(cistern_device_t* device, const
                                                  cistern_pool_t** pool) CISTERN_NOEXCEPT;
 /* Destroys the pool and gives all its memory back, live blocks included: their addresses must not be used any more.
  * Their number goes to `live_blocks` (may be NULL), and a warning for each tag to the log; who wants to know before
- * asks cistern_pool_live_blocks(). Waits for calls of other threads that are inside the pool. NULL does nothing. Cost:
- * driver calls. */
+ * asks cistern_pool_live_blocks(). Waits for calls of other threads that are inside the pool, and for work on memory
+ * that was freed on streams. NULL does nothing. Cost: driver calls. */
 CISTERN_API cistern_status_t cistern_pool_destroy(cistern_pool_t* pool, uint64_t* live_blocks) CISTERN_NOEXCEPT;
 /* The number of live blocks now. Cheap. */
 CISTERN_API cistern_status_t cistern_pool_live_blocks(cistern_pool_t* pool, uint64_t* live_blocks) CISTERN_NOEXCEPT;
@@ -257,6 +277,34 @@ CISTERN_API cistern_status_t cistern_find(cistern_pool_t* pool, const char* name
 /* The live block that contains `address`, its beginning or not. Errors: NOT_FOUND. Cheap. */
 CISTERN_API cistern_status_t cistern_describe(cistern_pool_t* pool, cistern_address_t address,
                                               cistern_block_info_t* info) CISTERN_NOEXCEPT;
+
+/* ---- Allocation in the order of streams ----------------------------------------------------------------------------
+ */
+
+/* What a stream frees is there for its own next requests at once, for everybody else when the work that it had then is
+ * complete; a slow stream holds back its own memory only. The pool needs no event while a single stream uses it, and
+ * after that a few for each stream, however many blocks there are. Up to 15 streams can have memory pending at a time.
+ */
+
+/* Allocates memory for work of `stream`, which may still be busy with what it freed before. Errors and cost: as
+ * cistern_allocate(); at the limit the oldest work on freed memory is waited for. */
+CISTERN_API cistern_status_t cistern_allocate_async(cistern_pool_t* pool, uint64_t bytes, cistern_stream_t stream,
+                                                    cistern_address_t* address) CISTERN_NOEXCEPT;
+/* Frees a block in the order of `stream`: work submitted to it before may go on using the block, work submitted later
+ * must not. 0 does nothing. Errors: as cistern_free(). Cheap; waits for the stream only when 15 others have memory
+ * pending. */
+CISTERN_API cistern_status_t cistern_free_async(cistern_pool_t* pool, cistern_address_t address,
+                                                cistern_stream_t stream) CISTERN_NOEXCEPT;
+/* Work of `stream`, too, uses the live block that begins at `address`: however the block is freed, what was submitted
+ * to that stream until then must be complete before others get the memory. Once for a block and stream is enough.
+ * Errors: NOT_FOUND; BUSY when 15 other streams have memory pending: wait for the stream before the block is freed.
+ * Cheap. */
+CISTERN_API cistern_status_t cistern_record_use(cistern_pool_t* pool, cistern_address_t address,
+                                                cistern_stream_t stream) CISTERN_NOEXCEPT;
+/* To be called, for every pool that the stream has used, before it is destroyed: a driver may give its handle to
+ * another stream. What it freed becomes ready when its work is complete. Errors: DEVICE_ERROR: neither an event nor a
+ * wait was possible; that memory stays pending until the whole device could be waited for. Cost: a driver call. */
+CISTERN_API cistern_status_t cistern_forget_stream(cistern_pool_t* pool, cistern_stream_t stream) CISTERN_NOEXCEPT;
 
 /* Keeps the pages of a range where they are, blocks live or not, until the same range is unregistered as many times:
  * for memory that other devices reach by its physical place (RDMA, IPC). The range must lie within one arena.

@@ -22,6 +22,7 @@
 namespace cistern {
 
 using Address = cistern_address_t;
+using Stream = cistern_stream_t;
 
 // ---- Devices
 // ---------------------------------------------------------------------------------------------------------
@@ -74,6 +75,16 @@ class Device {
     return DeviceMemory{info.total_bytes, info.free_bytes};
   }
 
+  // Streams of devices that run in this process: see cistern_stream_create().
+  Result<Stream> try_create_stream() {
+    Stream stream = 0;
+    Status status = Status::of(cistern_stream_create(handle_, &stream));
+    if (!status.ok()) return status;
+    return stream;
+  }
+  Status try_destroy_stream(Stream stream) { return Status::of(cistern_stream_destroy(handle_, stream)); }
+  Status try_wait_stream(Stream stream) { return Status::of(cistern_stream_wait(handle_, stream)); }
+
   // Pools of the device go on.
   void close() noexcept { static_cast<void>(cistern_device_close(std::exchange(handle_, nullptr))); }
   cistern_device_t* handle() const noexcept { return handle_; }
@@ -81,6 +92,9 @@ class Device {
 #if CISTERN_HAS_EXCEPTIONS
   static Device open(const DeviceOptions& options = {}) { return try_open(options).value(); }
   DeviceMemory memory() const { return try_memory().value(); }
+  Stream create_stream() { return try_create_stream().value(); }
+  void destroy_stream(Stream stream) { throw_unless_ok(try_destroy_stream(stream)); }
+  void wait_stream(Stream stream) { throw_unless_ok(try_wait_stream(stream)); }
 #endif
 
  private:
@@ -90,20 +104,25 @@ class Device {
 // ---- Buffers
 // ---------------------------------------------------------------------------------------------------------
 
-// A block that goes back to its pool with this object. Addresses are of the device.
+// A block that goes back to its pool with this object, in the order of its stream where it was allocated for one.
+// Addresses are of the device.
 class Buffer {
  public:
   Buffer() noexcept = default;
   Buffer(Buffer&& other) noexcept
       : pool_(std::exchange(other.pool_, nullptr)),
         address_(std::exchange(other.address_, 0)),
-        bytes_(std::exchange(other.bytes_, 0)) {}
+        bytes_(std::exchange(other.bytes_, 0)),
+        stream_(other.stream_),
+        in_order_(other.in_order_) {}
   Buffer& operator=(Buffer&& other) noexcept {
     if (this != &other) {
       reset();
       pool_ = std::exchange(other.pool_, nullptr);
       address_ = std::exchange(other.address_, 0);
       bytes_ = std::exchange(other.bytes_, 0);
+      stream_ = other.stream_;
+      in_order_ = other.in_order_;
     }
     return *this;
   }
@@ -123,16 +142,10 @@ class Buffer {
   }
   // Frees the block now. The destructor ignores a failure (the pool is gone, somebody else has freed the block); who
   // wants to know calls this.
-  Status try_free() {
-    cistern_pool_t* pool = pool_;
-    const Address address = release();
-    return address == 0 ? Status() : Status::of(cistern_free(pool, address));
-  }
-  void reset() noexcept {
-    cistern_pool_t* pool = pool_;
-    const Address address = release();
-    if (address != 0) static_cast<void>(cistern_free(pool, address));
-  }
+  Status try_free() { return Status::of(give_back()); }
+  void reset() noexcept { static_cast<void>(give_back()); }
+  // Work of that stream uses the block, too: see cistern_record_use().
+  Status try_record_use(Stream stream) { return Status::of(cistern_record_use(pool_, address_, stream)); }
 
   // The same memory for the host to follow.
   Result<void*> try_host_pointer() const {
@@ -151,6 +164,7 @@ class Buffer {
 
 #if CISTERN_HAS_EXCEPTIONS
   void free() { throw_unless_ok(try_free()); }
+  void record_use(Stream stream) { throw_unless_ok(try_record_use(stream)); }
   void* host_pointer() const { return try_host_pointer().value(); }
   void write(const void* from, std::uint64_t bytes, std::uint64_t offset = 0) {
     throw_unless_ok(try_write(from, bytes, offset));
@@ -165,10 +179,20 @@ class Buffer {
   friend class Pool;
   Buffer(cistern_pool_t* pool, Address address, std::uint64_t bytes) noexcept
       : pool_(pool), address_(address), bytes_(bytes) {}
+  Buffer(cistern_pool_t* pool, Address address, std::uint64_t bytes, Stream stream) noexcept
+      : pool_(pool), address_(address), bytes_(bytes), stream_(stream), in_order_(true) {}
+  cistern_status_t give_back() noexcept {
+    cistern_pool_t* pool = pool_;
+    const Address address = release();
+    if (address == 0) return CISTERN_OK;
+    return in_order_ ? cistern_free_async(pool, address, stream_) : cistern_free(pool, address);
+  }
 
   cistern_pool_t* pool_ = nullptr;
   Address address_ = 0;
   std::uint64_t bytes_ = 0;
+  Stream stream_ = 0;
+  bool in_order_ = false;  // freed in the stream's order
 };
 
 // ---- Pools
@@ -210,6 +234,8 @@ struct PoolOptions {
   std::uint64_t max_growth_bytes = 0;
   std::uint64_t direct_bytes = 0;
   std::uint64_t magazine_bytes = 0;
+  bool stream_waits = false;
+  bool quarantine = false;
 
   // Defaults, and what the CISTERN_* variables set.
   static Result<PoolOptions> try_from_environment() {
@@ -229,6 +255,8 @@ struct PoolOptions {
     options.max_growth_bytes = from.max_growth_bytes;
     options.direct_bytes = from.direct_bytes;
     options.magazine_bytes = from.magazine_bytes;
+    options.stream_waits = from.stream_waits != 0;
+    options.quarantine = from.quarantine != 0;
     return options;
   }
 #if CISTERN_HAS_EXCEPTIONS
@@ -323,6 +351,8 @@ class Pool {
     given.max_growth_bytes = options.max_growth_bytes;
     given.direct_bytes = options.direct_bytes;
     given.magazine_bytes = options.magazine_bytes;
+    given.stream_waits = options.stream_waits ? 1 : 0;
+    given.quarantine = options.quarantine ? 1 : 0;
     return create_from(device, &given);
   }
   // Live blocks are gone then; their number is returned.
@@ -345,6 +375,17 @@ class Pool {
     if (!status.ok()) return status;
     return Buffer(handle_, address, allocation.given().bytes);
   }
+  // For work of `stream`; freed in its order.
+  Result<Buffer> try_allocate_async(std::uint64_t bytes, Stream stream) {
+    Address address = 0;
+    Status status = Status::of(cistern_allocate_async(handle_, bytes, stream, &address));
+    if (!status.ok()) return status;
+    return Buffer(handle_, address, bytes, stream);
+  }
+  Status try_free_async(Address address, Stream stream) {
+    return Status::of(cistern_free_async(handle_, address, stream));
+  }
+  Status try_forget_stream(Stream stream) { return Status::of(cistern_forget_stream(handle_, stream)); }
   // For addresses that no Buffer owns any more.
   Status try_free(Address address) { return Status::of(cistern_free(handle_, address)); }
   Status try_free_named(const char* name) { return Status::of(cistern_free_named(handle_, name)); }
@@ -401,6 +442,9 @@ class Pool {
   static Pool create(const Device& device, const PoolOptions& options) { return try_create(device, options).value(); }
   Buffer allocate(std::uint64_t bytes) { return try_allocate(bytes).value(); }
   Buffer allocate(const Allocation& allocation) { return try_allocate(allocation).value(); }
+  Buffer allocate_async(std::uint64_t bytes, Stream stream) { return try_allocate_async(bytes, stream).value(); }
+  void free_async(Address address, Stream stream) { throw_unless_ok(try_free_async(address, stream)); }
+  void forget_stream(Stream stream) { throw_unless_ok(try_forget_stream(stream)); }
   void free(Address address) { throw_unless_ok(try_free(address)); }
   void free_named(const char* name) { throw_unless_ok(try_free_named(name)); }
   BlockInfo find(const char* name) const { return try_find(name).value(); }

@@ -91,15 +91,6 @@ std::vector<OptionSpec> growth_options() {
        .aliases = {},
        .min_value = 512,
        .max_value = kMaxStepBytes},
-      {.name = "CISTERN_SLACK_PERCENT",
-       .type = OptionType::integer,
-       .range = "0..1000",
-       .default_value = "2",
-       .doc =
-           "Under STITCH_FIRST: how far above its peak of live bytes the pool may grow, to end stitches that recur. It "
-           "does so once it has moved as many pages as it has since it last grew; 0 is never.",
-       .aliases = {},
-       .max_value = 1000},
       {.name = "CISTERN_MAGAZINE_BYTES",
        .type = OptionType::bytes,
        .range = "0..16TiB",
@@ -116,6 +107,25 @@ std::vector<OptionSpec> growth_options() {
        .doc = "Requests of at least this size get a driver allocation of their own, returned when freed; 0 is never.",
        .aliases = {},
        .max_value = kMaxPoolBytes},
+  };
+}
+
+std::vector<OptionSpec> stream_options() {
+  return {
+      {.name = "CISTERN_STREAM_WAITS",
+       .type = OptionType::flag,
+       .range = "ON|OFF",
+       .default_value = "OFF",
+       .doc = "Lets the pool make a stream wait, on the device, for another stream's work when that gets it memory "
+              "without growing.",
+       .aliases = {}},
+      {.name = "CISTERN_QUARANTINE",
+       .type = OptionType::flag,
+       .range = "ON|OFF",
+       .default_value = "OFF",
+       .doc = "Memory that is freed without naming a stream is reused only when the work is complete that the default "
+              "stream and all streams known to the pool (15 at most) had then: for programs that free too early.",
+       .aliases = {}},
   };
 }
 
@@ -182,7 +192,7 @@ std::vector<OptionSpec> other_options() {
 
 std::vector<OptionSpec> make_table() {
   std::vector<OptionSpec> table;
-  for (auto* part : {placement_options, size_options, growth_options, trace_options, other_options}) {
+  for (auto* part : {placement_options, size_options, growth_options, stream_options, trace_options, other_options}) {
     for (OptionSpec& spec : part()) table.push_back(std::move(spec));
   }
   return table;

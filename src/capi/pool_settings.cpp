@@ -52,6 +52,11 @@ base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t
   if (given.max_growth_bytes != 0) options.max_growth_bytes = given.max_growth_bytes;
   options.direct_bytes = given.direct_bytes;
   options.magazine_bytes = given.magazine_bytes;
+  if (given.stream_waits > 1 || given.quarantine > 1) {
+    return base::invalid_argument("stream_waits and quarantine are 0 or 1");
+  }
+  options.stream_waits = given.stream_waits != 0;
+  options.quarantine = given.quarantine != 0;
   return options;
 }
 
@@ -82,6 +87,8 @@ cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexc
   out.max_growth_bytes = options.max_growth_bytes;
   out.direct_bytes = options.direct_bytes;
   out.magazine_bytes = options.magazine_bytes;
+  out.stream_waits = options.stream_waits ? 1 : 0;
+  out.quarantine = options.quarantine ? 1 : 0;
   return out;
 }
 

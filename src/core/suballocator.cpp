@@ -285,24 +285,25 @@ bool Suballocator::release(BlockIndex block, Readiness readiness) noexcept {
   return true;
 }
 
-std::uint64_t Suballocator::make_ready(ReadinessSlot slot, std::uint32_t batch) noexcept {
-  if (slot == kReadySlot || slot >= kMaxReadinessSlots) return 0;
+std::uint64_t Suballocator::change_readiness(ReadinessSlot from, std::uint32_t batch, Readiness to) noexcept {
+  if (from == to.slot || from >= kMaxReadinessSlots || to.slot >= kMaxReadinessSlots) return 0;
+  if (to.slot == kReadySlot) to.batch = 0;
   std::uint64_t granules = 0;
-  const BucketIndex& pending = holes_[slot];
-  for (Bucket bucket = pending.first_non_empty(); bucket != BucketIndex::kNoBucket;) {
-    for (BlockIndex block = pending.head(bucket); block != kNoBlock;) {
+  const BucketIndex& index = holes_[from];
+  for (Bucket bucket = index.first_non_empty(); bucket != BucketIndex::kNoBucket;) {
+    for (BlockIndex block = index.head(bucket); block != kNoBlock;) {
       const BlockIndex following = blocks_[block].next_free;
       if (blocks_[block].batch <= batch) {
         const std::uint64_t length = blocks_[block].length;
         delist(block);
-        join<BlockState::free>(block, {});
+        join<BlockState::free>(block, to);  // merges with blocks of the other slot only: `following` stays where it is
         granules += length;
       }
       block = following;
     }
-    bucket = pending.next_non_empty(bucket);
+    bucket = index.next_non_empty(bucket);
   }
-  totals_.free_pending_bytes -= granules << kGranuleShift;
+  bytes_in(BlockState::free, from) -= granules << kGranuleShift;
   return granules << kGranuleShift;
 }
 

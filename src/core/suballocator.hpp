@@ -91,8 +91,13 @@ class Suballocator {
   // Live -> free with `readiness`; merges with free neighbours of the same slot (the later batch wins).
   // False: `block` is not live, nothing changed.
   bool release(BlockIndex block, Readiness readiness = {}) noexcept;
-  // Pending blocks of `slot` whose batch is at most `batch` become ready and merge. Returns their bytes.
-  std::uint64_t make_ready(ReadinessSlot slot, std::uint32_t batch) noexcept;
+  // Free blocks of slot `from` whose batch is at most `batch` become blocks of readiness `to`, another slot's, and
+  // merge with those. Returns their bytes.
+  std::uint64_t change_readiness(ReadinessSlot from, std::uint32_t batch, Readiness to) noexcept;
+  // Pending blocks of `slot` whose batch is at most `batch` become ready. Returns their bytes.
+  std::uint64_t make_ready(ReadinessSlot slot, std::uint32_t batch) noexcept {
+    return slot == kReadySlot ? 0 : change_readiness(slot, batch, {});
+  }
 
   // --- Pages -----------------------------------------------------------------------------------------------------
   // All ranges here must lie within one block; those of vacant and moving blocks are page-aligned by construction.
@@ -135,8 +140,9 @@ class Suballocator {
   BlockIndex next_block(BlockIndex block) const noexcept;
 
   const SuballocatorConfig& config() const noexcept;
-  const SpaceTotals& totals() const noexcept;         // kept up to date, free of charge
-  std::uint64_t largest_free_bytes() const noexcept;  // largest ready hole; walks one bucket
+  const SpaceTotals& totals() const noexcept;  // kept up to date, free of charge
+  // Largest ready hole, or largest pending one of a slot; walks one bucket.
+  std::uint64_t largest_free_bytes(ReadinessSlot slot = kReadySlot) const noexcept;
   // Would `bytes` fit in a ready hole right now? Constant time in nearly all cases.
   bool fits(std::uint64_t bytes) const noexcept;
   // Non-empty buckets of ready holes, ascending.

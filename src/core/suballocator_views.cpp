@@ -12,8 +12,8 @@ BlockIndex Suballocator::find_containing(std::uint64_t offset) const noexcept {
   return addresses_.containing(blocks_, offset >> kGranuleShift);
 }
 
-std::uint64_t Suballocator::largest_free_bytes() const noexcept {
-  const BucketIndex& holes = holes_[kReadySlot];
+std::uint64_t Suballocator::largest_free_bytes(ReadinessSlot slot) const noexcept {
+  const BucketIndex& holes = holes_[slot];
   const Bucket bucket = holes.last_non_empty();
   if (bucket == BucketIndex::kNoBucket) return 0;
   std::uint64_t longest = 0;

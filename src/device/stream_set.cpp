@@ -305,8 +305,10 @@ Result<bool> StreamSet::step(StreamHandle handle) noexcept {
     return base::unsupported("only a device whose streams are stepped takes steps");
   Lock lock(mutex_);
   auto found = find(handle);
-  if (!found.is_ok()) return found.take_status();
-  const StreamPtr stream = found.take();
+  const auto leaving =
+      std::find_if(leaving_.begin(), leaving_.end(), [&](const StreamPtr& each) { return each->handle == handle; });
+  if (!found.is_ok() && leaving == leaving_.end()) return found.take_status();
+  const StreamPtr stream = found.is_ok() ? found.take() : *leaving;
   if (is_stuck(*stream)) return false;
   do_front(*stream, lock);
   // A mark is no work of its own: it is reached with what was before it.

@@ -51,8 +51,8 @@ class StreamSet {
   base::Status wait_event(EventHandle event) noexcept;
   base::Status stream_wait(StreamHandle handle, EventHandle event) noexcept;
 
-  // Under Completion::stepped: does the first item of a stream. False: there is none, or it waits for an event that is
-  // not complete.
+  // Under Completion::stepped: does the first item of a stream, destroyed or not. False: there is none, or it waits for
+  // an event that is not complete.
   base::Result<bool> step(StreamHandle handle) noexcept;
   // Does all that is queued, without its modelled time, and ends the threads. Called before what work uses goes away.
   void drain() noexcept;

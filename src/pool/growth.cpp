@@ -59,10 +59,7 @@ RescueResult grow_expandable(PoolCore& pool, Arena& arena, const Need& need, Poo
     result.failure = transfer_pages(pool, arena, plan, lock).status;
   }
   result.changed = result.failure.is_ok();
-  if (result.changed) {
-    ++pool.counts.growths;
-    pool.pages_moved_since_growth = 0;
-  }
+  if (result.changed) ++pool.counts.growths;
   return result;
 }
 
@@ -144,6 +141,7 @@ std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, Pool
       if (largest == nullptr || arena->range_bytes() > largest->range_bytes()) largest = arena.get();
     }
     if (largest == nullptr) break;
+    if (settle_streams(pool, lock)) continue;
     std::unique_ptr<Arena> arena = pool.remove_arena(largest);
     const std::uint64_t bytes = arena->mapped_bytes();
     const device::Address base = arena->base();

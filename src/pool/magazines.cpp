@@ -150,7 +150,8 @@ bool keep_in_magazine(PoolCore& pool, device::Address address) noexcept {
   if (!magazine->accepts(bytes) || !magazine->enter()) return false;
   core::BlockRecord& record = blocks.record(block);
   const auto granules = static_cast<std::uint32_t>(bytes >> core::kGranuleShift);
-  const bool kept = record.name == 0 && magazine->has_room(bytes) && claim_for_free(record, magazine->id());
+  const bool kept =
+      record.name == 0 && uses_of(record) == 0 && magazine->has_room(bytes) && claim_for_free(record, magazine->id());
   if (kept) {
     magazine->put(granules, block);
     magazine->allocated_bytes.add(-static_cast<std::int64_t>(bytes));

@@ -10,6 +10,7 @@ base::Result<device::Address> allocate_observed(PoolCore& pool, const Allocation
   Event event;
   event.requested_bytes = request.bytes;
   event.tag = request.tag;
+  event.stream = static_cast<std::uint32_t>(request.stream.value_or(0));
   event.caller = caller;
   if (served.is_ok()) {
     event.address = served.value();
@@ -24,13 +25,15 @@ base::Result<device::Address> allocate_observed(PoolCore& pool, const Allocation
   return served;
 }
 
-base::Status free_observed(PoolCore& pool, device::Address address, const void* caller) {
+base::Status free_observed(PoolCore& pool, device::Address address, std::optional<device::StreamHandle> stream,
+                           const void* caller) {
   Event event;
   event.op = EventOp::free;
+  event.stream = static_cast<std::uint32_t>(stream.value_or(0));
   event.address = address;
   event.caller = caller;
   event.sequence = pool.observer->next_sequence();  // before anybody else can get the block
-  base::Status freed = give_up(pool, address);
+  base::Status freed = stream ? give_up_on(pool, address, stream) : give_up(pool, address);
   if (freed.is_ok()) pool.observer->on_event(event);
   return freed;
 }

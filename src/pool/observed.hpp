@@ -8,7 +8,8 @@ namespace cistern::pool {
 
 // `caller`: where Pool's function returns to.
 base::Result<device::Address> allocate_observed(PoolCore& pool, const AllocationRequest& request, const void* caller);
-base::Status free_observed(PoolCore& pool, device::Address address, const void* caller);
+base::Status free_observed(PoolCore& pool, device::Address address, std::optional<device::StreamHandle> stream,
+                           const void* caller);
 
 // A range of memory came or went. Does nothing in a pool without observer. The pool's lock is held, or the range is
 // nobody else's yet or any more.

@@ -12,6 +12,7 @@
 #include "pool/observed.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/serve.hpp"
+#include "pool/stream_steps.hpp"
 #include "pool/trim.hpp"
 
 namespace cistern::pool {
@@ -118,6 +119,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->rescue_steps.push_back(std::make_unique<FlushMagazinesStep>());
   impl->rescue_steps.push_back(std::make_unique<GrowStep>());
   impl->rescue_steps.push_back(std::make_unique<ReleaseArenasStep>());
+  for (auto& step : stream_steps()) impl->rescue_steps.push_back(std::move(step));
   std::stable_sort(impl->rescue_steps.begin(), impl->rescue_steps.end(),
                    [](const auto& left, const auto& right) { return left->order() < right->order(); });
   if (impl->options.growth == Growth::expandable) {
@@ -143,6 +145,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
 Pool::~Pool() {
   PoolCore& core = *impl_;
   close_for_magazines(core);
+  end_streams(core);
   observe_range(core, EventOp::pool_end, 0, 0);
   const std::vector<TagSnapshot> leaks = holders_by_tag(core);
   for (const TagSnapshot& leak : leaks) {
@@ -184,10 +187,23 @@ base::Result<device::Address> Pool::allocate(std::uint64_t bytes) noexcept {
 
 base::Status Pool::free(device::Address address) noexcept {
   if (impl_->observer) [[unlikely]] {
-    return free_observed(*impl_, address, __builtin_return_address(0));
+    return free_observed(*impl_, address, std::nullopt, __builtin_return_address(0));
   }
   return give_up(*impl_, address);
 }
+
+base::Status Pool::free_async(device::Address address, device::StreamHandle stream) noexcept {
+  if (impl_->observer) [[unlikely]] {
+    return free_observed(*impl_, address, stream, __builtin_return_address(0));
+  }
+  return give_up_on(*impl_, address, stream);
+}
+
+base::Status Pool::record_use(device::Address address, device::StreamHandle stream) noexcept {
+  return pool::record_use(*impl_, address, stream);
+}
+
+base::Status Pool::forget_stream(device::StreamHandle stream) noexcept { return pool::forget_stream(*impl_, stream); }
 
 base::Result<AllocationView> Pool::find(std::string_view name) const noexcept {
   PoolGuard lock(impl_->mutex);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ struct AllocationRequest {
   std::string_view name;  // empty: none; else unique among the pool's live allocations
   Lifetime lifetime = Lifetime::transient;
   std::uint32_t flags = kFlagNone;
+  // The stream whose work will use the memory: it may get what that stream has freed before its work is complete. None:
+  // for work of any stream, or of the host.
+  std::optional<device::StreamHandle> stream = std::nullopt;
 };
 
 class Pool {
@@ -60,9 +64,24 @@ class Pool {
 
   base::Result<device::Address> allocate(const AllocationRequest& request) noexcept;
   base::Result<device::Address> allocate(std::uint64_t bytes) noexcept;
-  // Exactly what allocate returned. double_free, invalid_argument (interior pointer, the text names the block) or
-  // not_found (no memory of this pool) otherwise, and nothing changes.
+  // All work on the block must be complete, unless record_use() was told of it. Exactly what allocate returned.
+  // double_free, invalid_argument (interior pointer, the text names the block) or not_found (no memory of this pool)
+  // otherwise, and nothing changes.
   base::Status free(device::Address address) noexcept;
+  // --- In the order of streams (stream_queues.hpp) ---------------------------------------------------------------
+  // Frees a block in the order of `stream`: work submitted to it before may go on using the block, work submitted later
+  // must not. That stream's next requests may have the memory at once, others when that work is complete. Never waits,
+  // unless 15 other streams have memory pending. Errors: as free(); device_error when it had to wait and could not.
+  base::Status free_async(device::Address address, device::StreamHandle stream) noexcept;
+  // Work of `stream`, too, uses the live block at `address`: when the block is freed, by whichever call, what was
+  // submitted to that stream before must be complete before others get the memory. Once a stream is enough. Errors:
+  // not_found; busy when 15 other streams have memory pending.
+  base::Status record_use(device::Address address, device::StreamHandle stream) noexcept;
+  // `stream` is about to be destroyed; the pool will not name it to the device any more. Its pending memory gets an
+  // event, or, where that is refused, is waited for. A stream that the pool never saw is ok. Errors: device_error when
+  // neither succeeds: the memory stays pending until a wait for the whole device succeeds.
+  base::Status forget_stream(device::StreamHandle stream) noexcept;
+
   base::Result<AllocationView> find(std::string_view name) const noexcept;
   base::Status free_named(std::string_view name) noexcept;
   // The live block that contains `address`.

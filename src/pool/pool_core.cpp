@@ -60,6 +60,9 @@ Ledger PoolCore::ledger() const noexcept {
     ledger.largest_free_bytes = std::max(ledger.largest_free_bytes, arena->blocks().largest_free_bytes());
   }
   ledger.moving_bytes = reserved - held_bytes - ledger.awaiting_free_bytes - ledger.free_bytes;
+  held_bytes -= streams.parked_bytes;
+  ledger.awaiting_free_bytes += streams.parked_bytes;
+  ledger.live_blocks -= streams.parked.size();
   ledger.allocated_bytes = allocated;
   ledger.requested_bytes = requested;
   for (const auto& magazine : magazines) add_magazine(*magazine, &ledger);
@@ -94,7 +97,7 @@ AllocationView PoolCore::view_of(const Arena& arena, core::BlockIndex block) con
   out.granted_bytes = view.range.bytes;
   out.tag = tags.text(record.tag);
   out.name = names.text(record.name);
-  out.flags = record.flags;
+  out.flags = record.flags & kPublicFlags;
   return out;
 }
 

@@ -7,10 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "core/types.hpp"
+#include "device/device.hpp"
 #include "pool/pool_mutex.hpp"
 
 namespace cistern::pool {
@@ -38,11 +41,14 @@ enum class RescueOrder : std::uint16_t {
 struct Need {
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 0;
+  std::optional<device::StreamHandle> stream = std::nullopt;  // none: for work of any stream
+  core::ReadinessSlot slot = core::kReadySlot;                // whose pending memory will do as well
 };
 
 struct RescueResult {
   bool changed = false;  // search again
   bool limited = false;  // the pool's own limit stood in the way
+  bool again = false;    // what was tried before may succeed now: begin the list again
   base::Status failure;  // why nothing (more) was done; ok when the step had nothing to do
 };
 

@@ -71,6 +71,12 @@ device::Address record_block(PoolCore& pool, Arena& arena, core::BlockIndex bloc
 
 // 0: no hole fits.
 device::Address serve_from_hole(PoolCore& pool, const Order& order) {
+  if (order.need.slot != core::kReadySlot) {  // what the stream itself has freed
+    for (const auto& arena : pool.arenas) {
+      const core::BlockIndex block = arena->blocks().allocate(order.need.bytes, order.need.alignment, order.need.slot);
+      if (block != core::kNoBlock) return record_block(pool, *arena, block, order);
+    }
+  }
   for (const auto& arena : pool.arenas) {  // the arena of pages, where there is one, is the first
     if (arena->kind() == ArenaKind::direct) continue;
     const core::BlockIndex block = arena->blocks().allocate(order.need.bytes, order.need.alignment);
@@ -130,6 +136,7 @@ device::Address serve_directly(PoolCore& pool, const Order& order, PoolLock& loc
 
 base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
   const MissTurn turn(pool);
+  const StreamsSettled settled(pool);
   PoolLock lock(pool.mutex);
   ++pool.counts.misses;
   std::vector<std::pair<std::string, std::string>> tried;
@@ -140,15 +147,20 @@ base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
   // Somebody may have grown the pool, or freed, while this thread waited for its turn.
   if (const device::Address address = serve_from_hole(pool, order)) return address;
   bool limited = false;
-  for (const auto& step : pool.rescue_steps) {
-    const RescueResult result = step->run(pool, order.need, lock);
+  for (auto step = pool.rescue_steps.begin(); step != pool.rescue_steps.end();) {
+    const RescueResult result = (*step)->run(pool, order.need, lock);
     if (const device::Address address = serve_from_hole(pool, order)) return address;
     std::string outcome = result.changed ? "not enough" : "nothing to do";
     if (!result.failure.is_ok()) {
       outcome = result.failure.text();
       limited = result.limited;  // the wall met last is the one to tell
     }
-    tried.emplace_back(step->name(), std::move(outcome));
+    tried.emplace_back((*step)->name(), std::move(outcome));
+    ++step;
+    if (result.again) {
+      step = pool.rescue_steps.begin();
+      tried.clear();
+    }
   }
   return explain_failure(pool, order, limited, std::move(tried), lock);
 }
@@ -175,14 +187,17 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
   Order order{request, {}, 0, nullptr};
   if (!measure(pool, request, &order.need)) [[unlikely]]
     return explain_bad_request(request);
+  order.need.stream = request.stream;
   if (pool.rules.has_magazines) {
-    if (request.name.empty() && request.alignment <= pool.rules.least_alignment) {
+    if (!request.stream && request.name.empty() && request.alignment <= pool.rules.least_alignment) {
       if (const device::Address address = serve_from_magazine(pool, request, order.need)) return address;
     }
     order.magazine = magazine_of_this_thread(pool);
   }
   {
-    PoolGuard lock(pool.mutex);
+    PoolLock lock(pool.mutex);
+    if (request.stream || pool.streams.only_has_freed) [[unlikely]]
+      order.need.slot = enter_streams(pool, request.stream, lock);
     if (!request.name.empty()) {
       if (pool.names.contains(request.name)) return name_taken(request.name);
       order.name = pool.names.claim(request.name);
@@ -191,43 +206,62 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
     if (!wants_direct(pool, order.need)) {
       if (const device::Address address = serve_from_hole(pool, order)) return address;
     }
+    ++pool.streams.slots[order.need.slot].calls;
   }
   auto served = serve_miss(pool, order);
-  if (!served.is_ok() && order.name != 0) {
-    PoolGuard lock(pool.mutex);
-    pool.names.remove(order.name);
-  }
+  PoolGuard lock(pool.mutex);
+  --pool.streams.slots[order.need.slot].calls;
+  if (!served.is_ok() && order.name != 0) pool.names.remove(order.name);
   return served;
 }
 
+bool withdraw(PoolCore& pool, device::Address address, FreedBlock* freed, base::Status* wrong) {
+  Arena* arena = pool.arena_of(address);
+  if (arena == nullptr) {
+    *wrong = base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
+    return false;
+  }
+  const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
+  // An owner of a magazine may be claiming the block at this moment, without the lock.
+  const auto is_claimed = [&](core::BlockRecord& record) {
+    return pool.rules.has_magazines ? claim_for_free(record, kBeingFreed) : cached_in(record) == 0;
+  };
+  if (block == core::kNoBlock || !is_claimed(arena->blocks().record(block))) {
+    *wrong = explain_bad_free(pool, *arena, address);
+    return false;
+  }
+  const core::BlockRecord& record = arena->blocks().record(block);
+  if (pool.rules.has_magazines) {
+    if (Magazine* magazine = magazine_known_to_this_thread(pool)) {
+      take_over_counts(pool, *magazine);
+      if (arena == pool.page_arena) make_room_in(pool, *magazine, arena->blocks().range_of_live(block).bytes);
+    }
+  }
+  pool.allocated -= arena->blocks().range_of_live(block).bytes;
+  pool.requested -= record.requested_bytes;
+  ++pool.counts.frees;
+  if (record.name != 0) pool.names.remove(record.name);
+  *freed = {arena, block};
+  return true;
+}
+
 base::Status give_up(PoolCore& pool, device::Address address) {
-  const bool has_magazines = pool.rules.has_magazines;
-  if (has_magazines && keep_in_magazine(pool, address)) return {};
+  if (pool.options.quarantine) [[unlikely]]
+    return give_up_on(pool, address, std::nullopt);
+  if (pool.rules.has_magazines && keep_in_magazine(pool, address)) return {};
   std::unique_ptr<Arena> direct;
   {
     PoolGuard lock(pool.mutex);
-    Arena* arena = pool.arena_of(address);
-    if (arena == nullptr) {
-      return base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
+    FreedBlock freed;
+    base::Status wrong;
+    if (!withdraw(pool, address, &freed, &wrong)) return wrong;
+    if (uses_of(freed.arena->blocks().record(freed.block)) != 0) [[unlikely]] {
+      (void)free_after_work(pool, freed, core::kReadySlot, 0);  // a full batch is closed by the next free on a stream
+      return {};
     }
-    const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
-    if (block == core::kNoBlock) return explain_bad_free(pool, *arena, address);
-    core::BlockRecord& record = arena->blocks().record(block);
-    if (has_magazines) {
-      // An owner of a magazine may be claiming the block at this moment, without the lock.
-      if (!claim_for_free(record, kBeingFreed)) return explain_bad_free(pool, *arena, address);
-      if (Magazine* magazine = magazine_known_to_this_thread(pool)) {
-        take_over_counts(pool, *magazine);
-        if (arena == pool.page_arena) make_room_in(pool, *magazine, arena->blocks().range_of_live(block).bytes);
-      }
-    }
-    pool.allocated -= arena->blocks().range_of_live(block).bytes;
-    pool.requested -= record.requested_bytes;
-    ++pool.counts.frees;
-    if (record.name != 0) pool.names.remove(record.name);
-    arena->blocks().release(block);
-    if (arena->kind() != ArenaKind::direct) return {};
-    direct = pool.remove_arena(arena);
+    freed.arena->blocks().release(freed.block);
+    if (freed.arena->kind() != ArenaKind::direct) return {};
+    direct = pool.remove_arena(freed.arena);
   }
   return_direct_arena(pool, std::move(direct));
   return {};

@@ -23,9 +23,13 @@ std::uint64_t vacate_free_pages(PoolCore& pool, Arena& arena, std::uint64_t exce
 
 base::Result<std::uint64_t> trim(PoolCore& pool, std::uint64_t keep_bytes) {
   const MissTurn turn(pool);
+  const StreamsSettled settled(pool);
   PoolLock lock(pool.mutex);
   base::Status failure;
   empty_magazines(pool);
+  (void)settle_streams(pool, lock);
+  base::Status unasked;
+  (void)ask_events(pool, lock, &unasked);  // refused: that memory stays
   std::uint64_t returned = release_free_arenas(pool, keep_bytes, lock, &failure);
   for (std::size_t i = 0; i < pool.arenas.size() && pool.reserved > keep_bytes; ++i) {
     if (pool.arenas[i]->kind() != ArenaKind::expandable) continue;

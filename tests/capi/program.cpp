@@ -85,6 +85,24 @@ void check_lifetimes(cistern::Device& device) {
   CHECK(still.try_free().code() == CISTERN_INVALID_ARGUMENT);
 }
 
+void check_streams(cistern::Device& device, cistern::Pool& pool) {
+  const cistern::Stream first = device.try_create_stream().value();
+  const cistern::Stream second = device.try_create_stream().value();
+  cistern::Buffer buffer = pool.try_allocate_async(4096, first).value();
+  const cistern::Address at = buffer.get();
+  CHECK(buffer.try_record_use(second).ok());
+  cistern::Buffer moved = std::move(buffer);
+  CHECK(moved.try_free().ok());  // in the order of the first stream
+  CHECK(pool.try_free_async(at, first).code() == CISTERN_DOUBLE_FREE);
+  CHECK(device.try_wait_stream(second).ok());
+  const cistern::Address released = pool.try_allocate_async(4096, second).value().release();
+  CHECK(pool.try_free_async(released, second).ok());
+  for (const cistern::Stream stream : {first, second}) {
+    CHECK(pool.try_forget_stream(stream).ok());
+    CHECK(device.try_destroy_stream(stream).ok());
+  }
+}
+
 #if CISTERN_HAS_EXCEPTIONS
 void check_exceptions(cistern::Pool& pool) {
   cistern::Buffer buffer = pool.allocate(cistern::Allocation(10).name("b"));
@@ -122,6 +140,7 @@ int main() {
   cistern::Pool pool = cistern::Pool::try_create(device, options).value();
   check_buffers(pool);
   check_looks(pool);
+  check_streams(device, pool);
   check_lifetimes(device);
 #if CISTERN_HAS_EXCEPTIONS
   check_exceptions(pool);

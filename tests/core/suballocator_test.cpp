@@ -137,6 +137,37 @@ TEST(Suballocator, PendingHolesServeTheirStreamOnlyAndMergeWhenReady) {
   EXPECT_EQ(picture(*arena), "F16 L1 F15") << "a hole that becomes ready joins ready neighbours";
 }
 
+// What was ready for one stream becomes pending for others, and moves from one stream's memory to another's.
+TEST(Suballocator, FreeBlocksChangeFromAnyReadinessToAnyOther) {
+  SuballocatorConfig config;
+  config.range_bytes = 64 * 512;
+  config.page_bytes = 512;
+  config.starts_filled = true;
+  auto arena = Suballocator::create(config).take();
+  const BlockIndex first = arena->allocate(8 * 512, 512);
+  const BlockIndex second = arena->allocate(8 * 512, 512);
+  const BlockIndex third = arena->allocate(8 * 512, 512);
+  ASSERT_TRUE(arena->release(first, {2, 5}));
+  EXPECT_EQ(arena->change_readiness(kReadySlot, 0, {1, 7}), 40U * 512);  // the tail
+  EXPECT_EQ(arena->totals().free_ready_bytes, 0U);
+  EXPECT_EQ(arena->largest_free_bytes(1), 40U * 512);
+  ASSERT_TRUE(arena->release(third, {1, 3}));
+  EXPECT_EQ(arena->largest_free_bytes(1), 48U * 512) << "one slot's blocks merge";
+  EXPECT_EQ(arena->change_readiness(1, 6, {2, 9}), 0U) << "the later batch won";
+  ASSERT_TRUE(arena->release(second, {2, 4}));
+  EXPECT_EQ(arena->change_readiness(1, 7, {2, 9}), 48U * 512);
+  EXPECT_EQ(arena->largest_free_bytes(2), 64U * 512) << "and merge with what they join";
+  EXPECT_EQ(arena->change_readiness(2, 8, {}), 0U);
+  EXPECT_EQ(arena->change_readiness(2, 9, {2, 10}), 0U) << "the same slot: nothing to change";
+  EXPECT_EQ(arena->change_readiness(kMaxReadinessSlots, 9, {}), 0U);
+  EXPECT_EQ(arena->change_readiness(2, 9, {kMaxReadinessSlots, 1}), 0U);
+  EXPECT_EQ(arena->validate(), "");
+  EXPECT_EQ(arena->make_ready(2, 9), 64U * 512);
+  EXPECT_EQ(arena->totals().free_ready_bytes, 64U * 512);
+  EXPECT_EQ(arena->totals().free_pending_bytes, 0U);
+  EXPECT_EQ(arena->validate(), "");
+}
+
 TEST(Suballocator, TheLaterBatchWinsWhicheverNeighbourHasIt) {
   for (const bool later_before : {false, true}) {
     for (const bool later_after : {false, true}) {
