@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Has spin search a model whole, and says whether it found what it should.
 
-usage: check_model.py [-h] [--expect-error] MODEL [DEFINITION...]
+usage: check_model.py [-h] [--expect-error | --expect-deadlock] MODEL [DEFINITION...]
 
 Translates the model, compiles the search it gives, and runs it. Succeeds when the search was complete and found
 nothing;
-with --expect-error, when a search of the model with its planted mistake found an assertion violated, and no other kind
-of error.
+with --expect-error, when a search of the model with its planted mistake found an assertion violated; with
+--expect-deadlock, when it found a run that ends with somebody waiting for ever; and no other kind of error.
 """
 
 import argparse
@@ -40,16 +40,16 @@ def search(model, definitions, compiler):
         return output
 
 
-def verdict(output, expect_error):
+def verdict(output, expected):
     """Why the search is not what was expected; None when it is."""
     found = re.search(r"errors: (\d+)", output)
     if found is None:
         return "the search printed no number of errors"
     errors = int(found.group(1))
-    if expect_error:
+    if expected:
         if errors == 0:
             return "the planted mistake was not found"
-        return None if "assertion violated" in output else "the error found is no violated assertion"
+        return None if expected in output else f"the error found is not: {expected}"
     if errors != 0:
         return "the model has an error"
     incomplete = re.search(r"Search not completed|search depth too small|out of memory", output)
@@ -58,14 +58,15 @@ def verdict(output, expect_error):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--expect-error", action="store_true")
+    parser.add_argument("--expect-error", dest="expected", action="store_const", const="assertion violated")
+    parser.add_argument("--expect-deadlock", dest="expected", action="store_const", const="invalid end state")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("definitions", nargs="*", metavar="DEFINITION")
     arguments = parser.parse_args()
     output = search(arguments.model.resolve(), arguments.definitions, arguments.cc)
     print(output)
-    wrong = verdict(output, arguments.expect_error)
+    wrong = verdict(output, arguments.expected)
     if wrong:
         sys.exit(f"{arguments.model.name} {' '.join(arguments.definitions)}: {wrong}")
 
