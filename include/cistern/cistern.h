@@ -178,7 +178,7 @@ enum {                                /* growth: where more memory comes from */
        CISTERN_GROWTH_ARENAS = 2      /* driver allocations of growing size */
 };
 enum {                              /* on_miss: what comes first when no hole fits */
-       CISTERN_ON_MISS_DEFAULT = 0, /* grow first */
+       CISTERN_ON_MISS_DEFAULT = 0, /* stitch first */
        CISTERN_ON_MISS_GROW_FIRST = 1,
        CISTERN_ON_MISS_STITCH_FIRST = 2
 };

@@ -34,7 +34,7 @@ void BiasedMutex::end_reign(Candidate& favourite) noexcept {
   }
   turns_ = 0;
   const bool was_long = std::chrono::steady_clock::now() - reign_began_ >= kLongReign;
-  turns_needed_ = was_long ? kFirstTurns : std::min(turns_needed_ * 2, kMostTurns);
+  turns_needed_ = was_long ? std::max(turns_needed_ / 2, kFirstTurns) : std::min(turns_needed_ * 2, kMostTurns);
 }
 
 // With lock_ held, which turns into holding it as the favourite.

@@ -4,7 +4,8 @@
 // one thread for long stretches. A thread that takes the lock many times in a row becomes its favourite: from then on
 // it enters and leaves with plain stores (asymmetric_fence.hpp). Another thread that wants the lock ends that reign
 // first: it says so, runs the heavy half of the fence (some microseconds), and waits until the favourite is outside.
-// After a short reign the next favourite needs twice as many turns in a row, so threads that take turns pay little.
+// After a short reign the next favourite needs twice as many turns in a row, after a long one half, so threads that
+// take turns pay little.
 //
 // Otherwise like LeanMutex, which it falls back to: not fair, for short sections. Satisfies BasicLockable.
 #pragma once
@@ -45,8 +46,8 @@ class BiasedMutex {
   // Turns in a row that make a thread the favourite.
   static constexpr std::uint32_t kFirstTurns = 256;
   static constexpr std::uint32_t kMostTurns = std::uint32_t{1} << 20;
-  // A reign of this length has saved far more than its end costs: the next needs no more turns for it.
-  static constexpr std::chrono::milliseconds kLongReign{2};
+  // A reign of this length has saved far more than its end costs.
+  static constexpr std::chrono::milliseconds kLongReign{10};
   // Threads beyond the first that became favourites stay ordinary.
   static constexpr std::size_t kCandidates = 8;
 

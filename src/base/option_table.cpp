@@ -91,6 +91,15 @@ std::vector<OptionSpec> growth_options() {
        .aliases = {},
        .min_value = 512,
        .max_value = kMaxStepBytes},
+      {.name = "CISTERN_SLACK_PERCENT",
+       .type = OptionType::integer,
+       .range = "0..1000",
+       .default_value = "4",
+       .doc =
+           "Under STITCH_FIRST: how far above its peak of live bytes the pool may grow, to end stitches that recur. It "
+           "does so once it has moved as many pages as it has since it last grew; 0 is never.",
+       .aliases = {},
+       .max_value = 1000},
       {.name = "CISTERN_MAGAZINE_BYTES",
        .type = OptionType::bytes,
        .range = "0..16TiB",

@@ -15,6 +15,16 @@ base::Status check_limits(const pool::Arena& arena, const core::RepairPlan& plan
   return arena.device().check_page_moves(plan.fill_pages, plan.donors.size() + plan.fills.size());
 }
 
+// Have stitches been paid for so long that the pages this one needs are better bought?
+bool growth_is_due(const pool::PoolCore& pool, const pool::Arena& arena, const core::RepairPlan& plan) noexcept {
+  if (pool.options.slack_percent == 0) return false;
+  if (pool.pages_moved_since_growth < pool.reserved / arena.page_bytes()) return false;
+  const std::uint64_t wanted = plan.fill_pages * arena.page_bytes();
+  const std::uint64_t live_peak = pool.counts.peak_requested_bytes;
+  return wanted <= pool::room_under_limit(pool) &&
+         pool.reserved + wanted <= live_peak + live_peak / 100 * pool.options.slack_percent;
+}
+
 }  // namespace
 
 pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need, pool::PoolLock& lock) {
@@ -37,6 +47,7 @@ pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need,
       return result;
     }
     if (plan.donor_pages == 0) return result;  // that is growth, or somebody has freed enough
+    if (order_ == pool::RescueOrder::stitch_first && growth_is_due(pool, arena, plan)) return result;
     if (pool::settle_streams(pool, lock)) continue;
     result.failure = check_limits(arena, plan);
     if (!result.failure.is_ok()) return result;
@@ -44,6 +55,7 @@ pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need,
     if (moved.moved_pages != 0) {
       ++pool.counts.stitches;
       pool.counts.stitched_pages += moved.moved_pages;
+      pool.pages_moved_since_growth += moved.moved_pages;
       pool.pauses.requester.record(pool.clock->now_ns() - began);
     }
     result.failure = moved.status;
@@ -55,7 +67,11 @@ pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need,
 
 std::vector<std::unique_ptr<pool::RescueStep>> rescue_steps(pool::OnMiss on_miss) {
   std::vector<std::unique_ptr<pool::RescueStep>> steps;
-  steps.push_back(std::make_unique<StitchStep>(on_miss));
+  // After growth in any case: also what was left to growth, and then was refused, is stitched.
+  if (on_miss == pool::OnMiss::stitch_first) {
+    steps.push_back(std::make_unique<StitchStep>(pool::RescueOrder::stitch_first));
+  }
+  steps.push_back(std::make_unique<StitchStep>(pool::RescueOrder::stitch));
   return steps;
 }
 

@@ -3,6 +3,12 @@
 // Holes give up their whole pages, a run of vacant addresses takes them, and the request is served there. No pointer
 // that anybody holds changes, no byte is copied; pages that the holes lack come from the device, under the limit, into
 // the same target.
+//
+// A load that repeats itself may need the same stitches over and over: its working set has a shape that the peak of
+// live bytes has no room for. Each costs page moves that a driver takes a millisecond for, while a few more pages would
+// end them for ever. As nobody knows beforehand which loads do, stitches are paid until they have moved as many pages
+// as the pool has; then one miss grows the pool instead, while it stays within a few per cent of its peak of live bytes
+// (slack_percent).
 #pragma once
 
 #include <memory>
@@ -15,15 +21,14 @@ namespace cistern::compact {
 
 class StitchStep final : public pool::RescueStep {
  public:
-  explicit StitchStep(pool::OnMiss on_miss) noexcept : on_miss_(on_miss) {}
+  // `order`: stitch_first, before growth, which it may leave a miss to; or stitch, after it.
+  explicit StitchStep(pool::RescueOrder order) noexcept : order_(order) {}
   std::string_view name() const noexcept override { return "stitch"; }
-  pool::RescueOrder order() const noexcept override {
-    return on_miss_ == pool::OnMiss::stitch_first ? pool::RescueOrder::stitch_first : pool::RescueOrder::stitch;
-  }
+  pool::RescueOrder order() const noexcept override { return order_; }
   pool::RescueResult run(pool::PoolCore& pool, const pool::Need& need, pool::PoolLock& lock) override;
 
  private:
-  pool::OnMiss on_miss_;
+  pool::RescueOrder order_;
 };
 
 // The steps that compaction brings to a pool's rescue list.

@@ -59,7 +59,10 @@ RescueResult grow_expandable(PoolCore& pool, Arena& arena, const Need& need, Poo
     result.failure = transfer_pages(pool, arena, plan, lock).status;
   }
   result.changed = result.failure.is_ok();
-  if (result.changed) ++pool.counts.growths;
+  if (result.changed) {
+    ++pool.counts.growths;
+    pool.pages_moved_since_growth = 0;
+  }
   return result;
 }
 

@@ -74,6 +74,7 @@ base::Result<PoolOptions> pool_options_from(const base::OptionSet& set) {
   options.round_bytes = set.bytes("CISTERN_ROUND_BYTES");
   options.growth_bytes = set.bytes("CISTERN_GROWTH_BYTES");
   options.max_growth_bytes = set.bytes("CISTERN_MAX_GROWTH_BYTES");
+  options.slack_percent = static_cast<std::uint64_t>(set.integer("CISTERN_SLACK_PERCENT"));
   options.magazine_bytes = set.bytes("CISTERN_MAGAZINE_BYTES");
   options.direct_bytes = set.bytes("CISTERN_DIRECT_BYTES");
   options.stream_waits = set.flag("CISTERN_STREAM_WAITS");

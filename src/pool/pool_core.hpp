@@ -84,9 +84,10 @@ struct PoolCore {
   StreamQueues streams;
   Ledger counts;  // counters and peaks; the sums are filled in by ledger()
   // What went through magazines since their owners last came here is not in the counts and the next sums.
-  std::uint64_t reserved = 0;                 // bytes of pages and driver allocations
-  std::uint64_t allocated = 0;                // bytes of live blocks
-  std::uint64_t requested = 0;                // of these, what was asked for
+  std::uint64_t reserved = 0;   // bytes of pages and driver allocations
+  std::uint64_t allocated = 0;  // bytes of live blocks
+  std::uint64_t requested = 0;  // of these, what was asked for
+  std::uint64_t pages_moved_since_growth = 0;
   std::uint64_t promised = 0;                 // bytes that growth under way will add to `reserved`, at most
   std::vector<StuckPages> stuck;              // left by failed transfers
   std::shared_ptr<BackingListener> listener;  // null: nobody asked

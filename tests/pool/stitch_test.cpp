@@ -62,6 +62,54 @@ TEST(Stitch, TwoFreedNeighboursOfLiveBlocksServeOneOfTwiceTheSizeWithoutGrowth) 
   EXPECT_EQ(test->validate(), "");
 }
 
+// A load that needs the same stitches in every round: after a while the pool grows a little, and they end.
+TEST(Stitch, RecurringStitchesEndByALittleGrowth) {
+  const auto pages_moved_late = [](std::uint64_t slack_percent, double* overhead) {
+    PoolOptions options = with_large_pages(OnMiss::stitch_first);
+    options.slack_percent = slack_percent;
+    TestPool test(make_device("counting", kGiB), options);
+    std::uint64_t before = 0;
+    for (int round = 0; round < 40; ++round) {
+      if (round == 20) before = test->ledger().stitched_pages;
+      // Four small ones, every other one back, one large one: its room is in pieces each time.
+      std::vector<device::Address> blocks;
+      for (int i = 0; i < 4; ++i) blocks.push_back(must_allocate(*test.pool, 32 * kMiB - kPage / 2));
+      for (const int i : {0, 2}) EXPECT_TRUE(test->free(blocks[static_cast<std::size_t>(i)]).is_ok());
+      const device::Address large = must_allocate(*test.pool, 60 * kMiB);
+      for (const int i : {1, 3}) EXPECT_TRUE(test->free(blocks[static_cast<std::size_t>(i)]).is_ok());
+      const device::Address whole = must_allocate(*test.pool, 63 * kMiB);
+      EXPECT_TRUE(test->free(large).is_ok());
+      EXPECT_TRUE(test->free(whole).is_ok());
+    }
+    const Ledger ledger = test->ledger();
+    *overhead = static_cast<double>(ledger.peak_reserved_bytes) / static_cast<double>(ledger.peak_requested_bytes);
+    EXPECT_EQ(test->validate(), "");
+    return ledger.stitched_pages - before;
+  };
+  double overhead = 0;
+  EXPECT_GT(pages_moved_late(0, &overhead), 20U) << "the load must be one that stitches in every round";
+  EXPECT_LT(overhead, 1.06);
+  EXPECT_EQ(pages_moved_late(100, &overhead), 0U);
+  EXPECT_LT(overhead, 2.0);
+}
+
+// Where the device has no more, what was left to growth is stitched all the same.
+TEST(Stitch, RecurringStitchesGoOnWhereThePoolCannotGrow) {
+  PoolOptions options = with_large_pages(OnMiss::stitch_first);
+  options.slack_percent = 100;
+  TestPool test(make_device("counting", 128 * kMiB), options);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<device::Address> blocks;
+    for (int i = 0; i < 4; ++i) blocks.push_back(must_allocate(*test.pool, 32 * kMiB));
+    for (const int i : {0, 2}) EXPECT_TRUE(test->free(blocks[static_cast<std::size_t>(i)]).is_ok());
+    const device::Address large = must_allocate(*test.pool, 64 * kMiB);
+    ASSERT_NE(large, 0U) << "round " << round;
+    for (const int i : {1, 3}) EXPECT_TRUE(test->free(blocks[static_cast<std::size_t>(i)]).is_ok());
+    EXPECT_TRUE(test->free(large).is_ok());
+  }
+  EXPECT_EQ(test->validate(), "");
+}
+
 // Whole pages are idle, the device can't give what is asked, and no hole holds it.
 TEST_P(StitchTest, FiveGibFitWhereEightAreIdleInPiecesAndTheDeviceHasThree) {
   TestPool test(make_device("counting", gib(60.96)), with_large_pages(GetParam()));
