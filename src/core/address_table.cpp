@@ -42,13 +42,14 @@ std::uint64_t BitmapTree::last_at_or_below(std::uint64_t number) const noexcept 
 
 base::Result<AddressTable> AddressTable::create(std::uint64_t granules) noexcept {
   const std::uint64_t regions = region_of(granules - 1) + 1;
-  auto starts = base::LazyTable<std::atomic<BlockIndex>>::create(granules);
+  auto starts = SmallStarts::create(regions);
   if (!starts.is_ok()) return starts.take_status();
   auto first = base::LazyTable<std::atomic<std::uint64_t>>::create(regions);
   if (!first.is_ok()) return first.take_status();
   auto occupied = BitmapTree::create(regions);
   if (!occupied.is_ok()) return occupied.take_status();
   AddressTable table;
+  table.granules_ = granules;
   table.starts_ = starts.take();
   table.first_ = first.take();
   table.occupied_ = occupied.take();
@@ -75,10 +76,10 @@ bool AddressTable::entry_matches(const BlockTable& blocks, BlockIndex block, boo
   if (!occupied_.contains(region)) return false;
   const bool is_first = !detail::starts_in(blocks, node.previous, region);
   if (is_first && !(entry(region) == Entry(block, node.offset, live))) return false;
-  if (start_at(node.offset) != (live && !is_first ? block : kNoBlock)) return false;
+  if (starts_.at(node.offset) != (live && !is_first ? block : kNoBlock)) return false;
   if (!exhaustive) return true;
   for (std::uint64_t granule = node.offset + 1; granule < node.end(); ++granule) {
-    if (start_at(granule) != kNoBlock) return false;
+    if (starts_.at(granule) != kNoBlock) return false;
     const std::uint64_t here = region_of(granule);
     if (here == region || detail::starts_in(blocks, node.next, here)) continue;
     if (first_in_region(here) != kNoBlock || occupied_.contains(here)) return false;
@@ -87,7 +88,7 @@ bool AddressTable::entry_matches(const BlockTable& blocks, BlockIndex block, boo
 }
 
 bool AddressTable::matches(const BlockTable& blocks, std::uint64_t exhaustive_granules) const noexcept {
-  const bool exhaustive = starts_.size() <= exhaustive_granules;
+  const bool exhaustive = granules_ <= exhaustive_granules;
   for (BlockIndex block = blocks[kNoBlock].next; block != kNoBlock; block = blocks[block].next) {
     if (!entry_matches(blocks, block, exhaustive)) return false;
     if (containing(blocks, blocks[block].offset) != block) return false;

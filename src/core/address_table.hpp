@@ -5,9 +5,9 @@
 //
 // The range is divided into regions of 64 KiB. Each has one atomic entry: the first block that starts in it, where, and
 // whether it is live. Large blocks are nearly always the first of their region, so this dense table (8 bytes for
-// 64 KiB) answers the first question for them. Only live blocks that are not the first of their region have an entry in
-// the second table, one for each granule, of which small blocks touch little. (With a granule entry for every block a
-// fresh pool spent most of a request on page faults of that table: one for each 512 KiB of addresses.)
+// 64 KiB) answers the first question for them. Only live blocks that are not the first of their region are in a second
+// table (small_starts.hpp). (With a table by granule for all, a fresh pool spent most of a request on its page faults:
+// one for each 512 KiB of addresses.)
 //
 // For the second question a bitmap tree finds the nearest region at or below the offset where a block starts, and a
 // walk of at most the 128 blocks of that region finds the block.
@@ -24,14 +24,10 @@
 
 #include "base/lazy_table.hpp"
 #include "core/block_table.hpp"
+#include "core/small_starts.hpp"
 #include "core/types.hpp"
 
 namespace cistern::core {
-
-inline constexpr unsigned kRegionShift = 7;  // 128 granules, 64 KiB
-inline constexpr std::uint64_t kRegionGranules = std::uint64_t{1} << kRegionShift;
-
-constexpr std::uint64_t region_of(std::uint64_t granule) noexcept { return granule >> kRegionShift; }
 
 // A set of numbers below a bound that answers "the greatest member not above n" in a few steps: a tree of bitmaps in
 // which a bit says that the 64 bits below it are not all zero.
@@ -75,7 +71,10 @@ class AddressTable {
   AddressTable() noexcept = default;
   static base::Result<AddressTable> create(std::uint64_t granules) noexcept;
   // Memory for the entries of so many regions now.
-  void back(std::uint64_t first_region, std::uint64_t regions) noexcept { first_.back(first_region, regions); }
+  void back(std::uint64_t first_region, std::uint64_t regions) noexcept {
+    first_.back(first_region, regions);
+    starts_.back(first_region, regions);
+  }
 
   // --- Exact starts of live blocks ----------------------------------------------------------------------------------
   // The live block that starts at `granule`, or kNoBlock. Any thread, at any time.
@@ -126,17 +125,14 @@ class AddressTable {
   void set_entry(std::uint64_t region, Entry entry) noexcept {
     first_[region].store(entry.word(), std::memory_order_release);
   }
-  BlockIndex start_at(std::uint64_t granule) const noexcept { return starts_[granule].load(std::memory_order_acquire); }
-  void set_start(std::uint64_t granule, BlockIndex block) noexcept {
-    starts_[granule].store(block, std::memory_order_release);
-  }
   // `block`, of whatever state, becomes the first of its region.
   void make_first(const BlockTable& blocks, std::uint64_t region, BlockIndex block) noexcept;
   bool entry_matches(const BlockTable& blocks, BlockIndex block, bool exhaustive) const noexcept;
 
   base::LazyTable<std::atomic<std::uint64_t>> first_;  // by region: an Entry
-  base::LazyTable<std::atomic<BlockIndex>> starts_;    // by granule: live blocks that are not the first
-  BitmapTree occupied_;                                // the regions in which a block starts
+  SmallStarts starts_;                                 // live blocks that are not the first
+  std::uint64_t granules_ = 0;
+  BitmapTree occupied_;  // the regions in which a block starts
 };
 
 // --- Inline, because every split and merge passes here --------------------------------------------------------------
@@ -153,7 +149,7 @@ inline BlockIndex AddressTable::live_at(std::uint64_t granule) const noexcept {
   for (;;) {
     if (first.block() == kNoBlock || position < first.position()) return kNoBlock;
     if (position == first.position()) return first.live() ? first.block() : kNoBlock;
-    if (const BlockIndex block = start_at(granule); block != kNoBlock) return block;
+    if (const BlockIndex block = starts_.at(granule); block != kNoBlock) return block;
     // The block may have become the first of its region between the two looks.
     const Entry again = entry(region_of(granule));
     if (again == first) return kNoBlock;
@@ -166,7 +162,7 @@ inline void AddressTable::set_live(std::uint64_t granule, BlockIndex block) noex
   if (entry(region).block() == block) {
     set_entry(region, Entry(block, granule, true));
   } else {
-    set_start(granule, block);
+    starts_.set(granule, block);
   }
 }
 
@@ -175,17 +171,17 @@ inline void AddressTable::clear_live(std::uint64_t granule, BlockIndex block) no
   if (entry(region).block() == block) {
     set_entry(region, Entry(block, granule, false));
   } else {
-    set_start(granule, kNoBlock);
+    starts_.clear(granule);
   }
 }
 
 inline void AddressTable::make_first(const BlockTable& blocks, std::uint64_t region, BlockIndex block) noexcept {
   const Entry before = entry(region);
-  if (before.live()) set_start((region << kRegionShift) + before.position(), before.block());
+  if (before.live()) starts_.set((region << kRegionShift) + before.position(), before.block());
   const BlockNode& node = blocks[block];
   const bool live = node.state == BlockState::live;
   set_entry(region, Entry(block, node.offset, live));
-  if (live) set_start(node.offset, kNoBlock);
+  if (live) starts_.clear(node.offset);
 }
 
 inline void AddressTable::block_began(const BlockTable& blocks, BlockIndex block) noexcept {
@@ -214,7 +210,7 @@ inline void AddressTable::front_split(const BlockTable& blocks, BlockIndex front
   if (!detail::starts_in(blocks, node.previous, region)) {
     set_entry(region, Entry(front, node.offset, live));
   } else if (live) {
-    set_start(node.offset, front);
+    starts_.set(node.offset, front);
   }
   if (region_of(blocks[rest].offset) != region) block_began(blocks, rest);
 }
