@@ -94,7 +94,7 @@ std::vector<OptionSpec> growth_options() {
       {.name = "CISTERN_SLACK_PERCENT",
        .type = OptionType::integer,
        .range = "0..1000",
-       .default_value = "4",
+       .default_value = "2",
        .doc =
            "Under STITCH_FIRST: how far above its peak of live bytes the pool may grow, to end stitches that recur. It "
            "does so once it has moved as many pages as it has since it last grew; 0 is never.",

@@ -38,7 +38,7 @@ struct PoolOptions {
   std::uint64_t max_growth_bytes = std::uint64_t{1} << 30;  // driver arenas double up to this step
   std::uint64_t magazine_bytes = 0;    // freed blocks that each thread may keep for itself; 0: none
   std::uint64_t direct_bytes = 0;      // requests of at least this size get their own driver allocation; 0: never
-  std::uint64_t slack_percent = 4;     // growth above the peak of live bytes that ends recurring stitches; 0: none
+  std::uint64_t slack_percent = 2;     // growth above the peak of live bytes that ends recurring stitches; 0: none
   std::uint64_t step_us = 500;         // nobody waits longer for compaction that is not his own; see transfers.hpp
   const base::Clock* clock = nullptr;  // of budgets and pauses; null: the machine's. Outlives the pool
   bool stream_waits = false;  // a stream may be made to wait, on the device, for another's work, to get its memory
