@@ -1,9 +1,11 @@
 // What recording costs the thread that allocates: an event by itself, and a pair of allocation and free with and
-// without a recorder. The writer's thread works meanwhile, as it does in a program.
+// without a recorder; and what the writer's thread can take, from a thread that does nothing but allocate and free.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
+#include <vector>
 
 #include "device/counting_device.hpp"
 #include "pool/pool.hpp"
@@ -66,6 +68,51 @@ void pair(benchmark::State& state) {
   state.counters["dropped"] = static_cast<double>(recorder->counts().dropped);
 }
 BENCHMARK(pair)->Arg(0)->Arg(1)->Arg(2)->Iterations(500'000)->Repetitions(5)->ReportAggregatesOnly();
+
+std::uint64_t cpu_ns(clockid_t clock) {
+  std::timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Arguments: depth of stacks; blocks that live meanwhile. writer_ns: the writer's CPU time an event that it wrote;
+// dropped: share of events that found no room; million_per_second: events that reached the file.
+void keep_up(benchmark::State& state) {
+  const int kPairs = state.range(0) == 0 ? 4'000'000 : 200'000;
+  trace::RecorderOptions options = trace::RecorderOptions();
+  options.path = "/dev/null";
+  options.stack_depth = static_cast<unsigned>(state.range(0));
+  const auto recorder = trace::Recorder::start(options);
+  const auto pool = make_pool(recorder->observe("bench", "none"));
+  std::vector<device::Address> live(static_cast<std::size_t>(state.range(1)));
+  for (device::Address& block : live) block = pool->allocate(4096).value();
+  recorder->flush();
+  const std::uint64_t own = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t all = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+  for (auto _ : state) {
+    for (int i = 0; i < kPairs; ++i) {
+      device::Address& block = live[static_cast<std::size_t>(i) * 7919 % live.size()];
+      if (!pool->free(block).is_ok()) std::abort();
+      block = pool->allocate(4096).value();
+    }
+  }
+  recorder->stop();
+  const std::uint64_t writer = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - all - (cpu_ns(CLOCK_THREAD_CPUTIME_ID) - own);
+  const trace::RecorderCounts counts = recorder->counts();
+  state.counters["writer_ns"] = static_cast<double>(writer) / static_cast<double>(counts.events);
+  state.counters["dropped"] = static_cast<double>(counts.dropped) / (2.0 * kPairs);
+  state.counters["million_per_second"] =
+      benchmark::Counter(static_cast<double>(counts.events) / 1e6, benchmark::Counter::kIsRate);
+  for (const device::Address block : live) static_cast<void>(pool->free(block));
+}
+BENCHMARK(keep_up)
+    ->Args({0, 1})
+    ->Args({0, 1000})
+    ->Args({16, 1000})
+    ->Iterations(1)
+    ->Repetitions(5)
+    ->UseRealTime()
+    ->ReportAggregatesOnly();
 
 }  // namespace
 

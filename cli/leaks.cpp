@@ -31,10 +31,13 @@ std::string seconds(std::uint64_t ns) {
   return text;
 }
 
-std::string leaks_text(const trace::LeakReport& report, bool with_stacks) {
-  if (report.blocks == 0) return "no block is live at the end of the trace\n";
-  std::string out = std::to_string(report.blocks) + " blocks, " + base::format_bytes(report.bytes) +
-                    ", are live at the end of the trace; oldest first, times from its beginning:\n\n";
+std::string leaks_text(const trace::LeakReport& report, const std::vector<std::string>& marks, bool with_stacks) {
+  const std::string which = marks.empty() ? "live at the end of the trace"
+                                          : "live at mark " + base::in_quotes(marks[1]) + " and were allocated after " +
+                                                base::in_quotes(marks[0]);
+  if (report.blocks == 0) return marks.empty() ? "no block is " + which + "\n" : "no blocks are " + which + "\n";
+  std::string out = std::to_string(report.blocks) + " blocks, " + base::format_bytes(report.bytes) + ", are " + which +
+                    "; oldest first, times from the trace's beginning:\n\n";
   report::Table table({{"bytes", report::Align::right},
                        {"blocks", report::Align::right},
                        {"oldest", report::Align::right},
@@ -118,18 +121,24 @@ class LeaksVerb final : public Verb {
   std::vector<Example> examples() const override {
     return {{"cistern leaks server.trace", "what was never freed; exit code 1 when there is any"},
             {"cistern leaks server.trace --stacks", "with whole call stacks"},
+            {"cistern leaks server.trace --between warm --between done", "of what was allocated between two marks"},
             {"cistern leaks server.trace --growth", "the places whose live bytes climb steadily"}};
   }
   void declare(Arguments* arguments) override {
     arguments->positional("TRACE", &files_, 1,
                           "a trace, binary or text: the program ran with CISTERN_TRACE=ON and CISTERN_TRACE_FILE");
     arguments->flag("--growth", &growth_, "places whose live bytes climb, instead of what is live at the end");
+    arguments->texts("--between", &marks_, "MARK",
+                     "twice: what was allocated after the first mark and is live at the second (cistern_trace_mark)");
     arguments->flag("--stacks", &stacks_, "the call stack of each place's oldest block");
     arguments->flag("--json", &json_, "as JSON");
   }
   base::Result<ExitCode> run(const base::OptionSet&) override {
     if (files_.size() > 1) {
       return base::invalid_argument("one trace at a time; second is " + base::in_quotes(files_[1]));
+    }
+    if (!marks_.empty() && (marks_.size() != 2 || growth_)) {
+      return base::invalid_argument("--between is given twice, for two marks, and not with --growth");
     }
     auto read = trace::read_trace(files_[0]);
     if (!read.is_ok()) return read.take_status();
@@ -141,8 +150,14 @@ class LeaksVerb final : public Verb {
       print(json_ ? growth_json(trace, growth) : growth_text(growth));
       return growth.empty() ? ExitCode::ok : ExitCode::finding;
     }
-    const trace::LeakReport report = trace::find_leaks(trace, &sites);
-    print(json_ ? leaks_json(trace, report) : leaks_text(report, stacks_));
+    trace::Window window;
+    if (!marks_.empty()) {
+      auto between = trace::window_between(trace, marks_[0], marks_[1]);
+      if (!between.is_ok()) return between.take_status();
+      window = between.value();
+    }
+    const trace::LeakReport report = trace::find_leaks(trace, &sites, window);
+    print(json_ ? leaks_json(trace, report) : leaks_text(report, marks_, stacks_));
     return report.blocks == 0 ? ExitCode::ok : ExitCode::finding;
   }
 
@@ -155,6 +170,7 @@ class LeaksVerb final : public Verb {
   }
 
   std::vector<std::string> files_;
+  std::vector<std::string> marks_;  // none or two
   bool growth_ = false;
   bool stacks_ = false;
   bool json_ = false;

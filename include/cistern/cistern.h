@@ -407,6 +407,12 @@ enum { /* AscendCL's numbers */
  * return a status are CISTERN_BUSY inside it. */
 typedef void (*cistern_log_callback_t)(int32_t level, const char* room, const char* text, void* user);
 
+/* Writes `text` (at most CISTERN_TEXT_BYTES - 1 bytes) into the process's trace, between the events before and after:
+ * "request 17 begins". Readers show it, and `cistern leaks --between` asks what was allocated between two of them. Does
+ * nothing where nothing is recorded, or before the first pool was created. Thread-safe; takes a lock, and texts are
+ * kept until the end: few different ones. Errors: INVALID_ARGUMENT (NULL, empty or too long). */
+CISTERN_API cistern_status_t cistern_trace_mark(const char* text) CISTERN_NOEXCEPT;
+
 /* What is logged, in the whole process. Cheap. */
 CISTERN_API cistern_status_t cistern_set_log_level(int32_t level) CISTERN_NOEXCEPT;
 /* Where log lines go, in the whole process; NULL: stderr, as at start. After the return nobody is inside the callback

@@ -161,6 +161,14 @@ std::vector<OptionSpec> trace_options() {
        .doc = "How many return addresses of a call stack are recorded; 0 is none, which costs far less.",
        .aliases = {},
        .max_value = 62},
+      {.name = "CISTERN_TRACE_WHEN_FULL",
+       .type = OptionType::choice,
+       .range = "DROP|WAIT",
+       .default_value = "DROP",
+       .doc =
+           "What a thread does that allocates faster than its events can be written: drop the event and count it, or "
+           "wait until there is room, so that the trace is complete.",
+       .aliases = {}},
       {.name = "CISTERN_TRACE_LIMIT_BYTES",
        .type = OptionType::bytes,
        .range = "0 or 64KiB..16TiB",

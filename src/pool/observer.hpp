@@ -25,13 +25,15 @@ enum class EventOp : std::uint8_t {
   driver_free = 6,    // a driver arena went back
   out_of_memory = 7,  // a request was refused for want of memory; no address
   pool_end = 8,       // the pool is gone, with all that was still live in it
+  move = 9,           // a movable block was copied elsewhere
+  mark = 10,          // the program says where it is; of no pool, the tag's text is what it says
 };
-inline constexpr EventOp kLastEventOp = EventOp::pool_end;
+inline constexpr EventOp kLastEventOp = EventOp::mark;
 
 struct Event {
   std::uint64_t sequence = 0;
   device::Address address = 0;
-  std::uint64_t requested_bytes = 0;  // allocate and out_of_memory: as asked for
+  std::uint64_t requested_bytes = 0;  // allocate and out_of_memory: as asked for; move: the address it had before
   std::uint64_t granted_bytes = 0;    // the block or range; 0 on frees: the allocation said it
   const void* caller = nullptr;       // return address into the code that called the pool; null: nobody in particular
   std::uint32_t tag = 0;

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
-#include "trace/crc32c.hpp"
+#include <algorithm>
+
+#include "base/crc32c.hpp"
 
 namespace cistern::trace {
 
@@ -17,7 +19,7 @@ void BinaryLog::write_file_header() {
   put_fixed(&header, static_cast<std::uint64_t>(::getpid()), 8);
   put_fixed(&header, 0, 8);
   put_fixed(&header, 0, 4);
-  put_fixed(&header, crc32c(header), 4);
+  put_fixed(&header, base::crc32c(header), 4);
   file_.write(header);
 }
 
@@ -55,19 +57,27 @@ void BinaryLog::explain(const Tables& tables) {
 }
 
 void BinaryLog::write(const TraceEvent& event, const Tables& tables) {
-  explain(tables);
-  begin_record(RecordKind::event);
-  records_.push_back(static_cast<char>(event.op));
-  put_number(&records_, event.pool);
-  put_number(&records_, event.thread);
-  put_difference(&records_, event.sequence, &last_sequence_);
-  put_difference(&records_, event.time, &last_ticks_);
-  put_difference(&records_, event.address, &last_address_);
-  put_number(&records_, event.requested_bytes);
-  put_number(&records_, event.granted_bytes);
-  put_number(&records_, event.tag);
-  put_number(&records_, event.stream);
-  put_number(&records_, event.stack);
+  if (is_unexplained(tables)) [[unlikely]]
+    explain(tables);
+  char bytes[kMostEventBytes];
+  const bool same_place = event.pool == last_pool_ && event.thread == last_thread_;
+  const bool no_names = (event.tag | event.stream | event.stack) == 0;
+  char* at = bytes;
+  *at++ = static_cast<char>(static_cast<unsigned>(RecordKind::event) | static_cast<unsigned>(event.op) |
+                            (same_place ? kSamePlaceBit : 0U) | (no_names ? kNoNamesBit : 0U));
+  if (!same_place) {
+    at = put_number(put_number(at, event.pool), event.thread);
+    last_pool_ = event.pool;
+    last_thread_ = event.thread;
+  }
+  at = put_difference(at, event.sequence, &last_sequence_);
+  at = put_difference(at, event.time, &last_ticks_);
+  at = put_difference(at, event.address, &last_address_);
+  at = put_number(at, event.requested_bytes);
+  at = put_number(at, zigzag(event.granted_bytes - event.requested_bytes));
+  if (!no_names) at = put_number(put_number(put_number(at, event.tag), event.stream), event.stack);
+  records_.append(bytes, static_cast<std::size_t>(at - bytes));
+  newest_ = std::max(newest_, event.sequence);
   flush_if_full();
 }
 
@@ -77,25 +87,31 @@ void BinaryLog::write_dropped(std::uint32_t thread, std::uint64_t count) {
   put_number(&records_, count);
 }
 
-void BinaryLog::flush() {
-  if (records_.empty()) return;
+void BinaryLog::flush(std::uint64_t newest) {
+  newest_ = std::max(newest_, newest);
+  if (!records_.empty()) write_chunk();
+}
+
+void BinaryLog::write_chunk() {
   const ClockPair now = read_clocks();
-  std::string chunk(kChunkMagic);
-  put_fixed(&chunk, records_.size(), 4);
-  put_fixed(&chunk, chunks_++, 8);
-  put_fixed(&chunk, now.ticks, 8);
-  put_fixed(&chunk, now.ns, 8);
-  put_fixed(&chunk, crc32c(records_), 4);
-  put_fixed(&chunk, crc32c(chunk), 4);
-  chunk += records_;
-  file_.write(chunk);
+  chunk_.assign(kChunkMagic);
+  put_fixed(&chunk_, records_.size(), 4);
+  put_fixed(&chunk_, chunks_++, 8);
+  put_fixed(&chunk_, now.ticks, 8);
+  put_fixed(&chunk_, now.ns, 8);
+  put_fixed(&chunk_, newest_, 8);
+  put_fixed(&chunk_, base::crc32c(records_), 4);
+  put_fixed(&chunk_, base::crc32c(chunk_), 4);
+  chunk_ += records_;
+  file_.write(chunk_);
   records_.clear();
   last_sequence_ = last_ticks_ = last_address_ = 0;
+  last_pool_ = last_thread_ = 0;
 }
 
 void BinaryLog::end() {
   begin_record(RecordKind::end);
-  flush();
+  write_chunk();
 }
 
 void BinaryLog::rotate() {

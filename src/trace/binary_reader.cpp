@@ -2,8 +2,8 @@
 // chunk is taken whole or not at all.
 #include <algorithm>
 
+#include "base/crc32c.hpp"
 #include "trace/binary_format.hpp"
-#include "trace/crc32c.hpp"
 #include "trace/event_log.hpp"
 #include "trace/reader.hpp"
 #include "trace/ring.hpp"
@@ -40,8 +40,7 @@ class Cursor {
     return ok_ ? static_cast<std::uint32_t>(value) : 0;
   }
   std::uint64_t difference(std::uint64_t* last) noexcept {
-    const std::uint64_t zigzag = number();
-    *last += (zigzag >> 1) ^ (~(zigzag & 1) + 1);
+    *last += unzigzag(number());
     return *last;
   }
   std::string_view text() noexcept {
@@ -82,9 +81,9 @@ class ChunkReader {
  private:
   bool read_record() {
     if (trace_->ended) return false;  // nothing comes after the end
-    switch (static_cast<RecordKind>(cursor_.byte())) {
-      case RecordKind::event:
-        return read_event();
+    const std::uint8_t kind = cursor_.byte();
+    if ((kind & static_cast<std::uint8_t>(RecordKind::event)) != 0) return read_event(kind);
+    switch (static_cast<RecordKind>(kind)) {
       case RecordKind::pool: {
         const std::uint32_t pool = cursor_.small_number();
         const std::string_view name = cursor_.text();
@@ -108,25 +107,33 @@ class ChunkReader {
       case RecordKind::end:
         trace_->ended = true;
         return true;
+      case RecordKind::event:
+        break;
     }
     return false;
   }
 
-  bool read_event() {
+  bool read_event(std::uint8_t kind) {
     TraceEvent event;
-    const std::uint8_t op = cursor_.byte();
-    if (op == 0 || op > static_cast<std::uint8_t>(pool::kLastEventOp)) return false;
+    const std::uint8_t op = kind & kEventOpBits;
+    if (op == 0 || op > static_cast<std::uint8_t>(pool::kLastEventOp) || kind >= 2 * kNoNamesBit) return false;
     event.op = static_cast<EventOp>(op);
-    event.pool = cursor_.small_number();
-    event.thread = cursor_.small_number();
+    if ((kind & kSamePlaceBit) == 0) {
+      pool_ = cursor_.small_number();
+      thread_ = cursor_.small_number();
+    }
+    event.pool = pool_;
+    event.thread = thread_;
     event.sequence = cursor_.difference(&sequence_);
     event.time = cursor_.difference(&ticks_);
     event.address = cursor_.difference(&address_);
     event.requested_bytes = cursor_.number();
-    event.granted_bytes = cursor_.number();
-    event.tag = cursor_.small_number();
-    event.stream = cursor_.small_number();
-    event.stack = cursor_.small_number();
+    event.granted_bytes = event.requested_bytes + unzigzag(cursor_.number());
+    if ((kind & kNoNamesBit) == 0) {
+      event.tag = cursor_.small_number();
+      event.stream = cursor_.small_number();
+      event.stack = cursor_.small_number();
+    }
     if (event.stack > trace_->tables.stacks.size()) return false;
     events_.push_back(event);
     return true;
@@ -159,6 +166,8 @@ class ChunkReader {
   Cursor cursor_;
   Trace* trace_;
   std::vector<TraceEvent> events_;
+  std::uint32_t pool_ = 0;
+  std::uint32_t thread_ = 0;
   std::uint64_t sequence_ = 0;
   std::uint64_t ticks_ = 0;
   std::uint64_t address_ = 0;
@@ -171,7 +180,7 @@ base::Status not_readable(std::string text) { return base::Status(base::StatusCo
 base::Result<Trace> parse_binary_trace(std::string_view bytes) {
   if (bytes.size() < kFileHeaderBytes) return not_readable("the trace ends inside its header");
   const std::string_view header = bytes.substr(0, kFileHeaderBytes);
-  if (get_fixed(header.substr(52, 4)) != crc32c(header.substr(0, 52))) {
+  if (get_fixed(header.substr(52, 4)) != base::crc32c(header.substr(0, 52))) {
     return not_readable("the header of the trace is damaged: its check sum does not match");
   }
   if (get_fixed(header.substr(8, 4)) != kFormatVersion || get_fixed(header.substr(12, 4)) != kFileHeaderBytes) {
@@ -193,18 +202,19 @@ base::Result<Trace> parse_binary_trace(std::string_view bytes) {
       break;
     }
     const std::uint64_t length = get_fixed(chunk.substr(4, 4));
-    if (chunk.substr(0, 4) != kChunkMagic || get_fixed(chunk.substr(36, 4)) != crc32c(chunk.substr(0, 36)) ||
+    if (chunk.substr(0, 4) != kChunkMagic || get_fixed(chunk.substr(44, 4)) != base::crc32c(chunk.substr(0, 44)) ||
         get_fixed(chunk.substr(8, 8)) != number || length > kMaxChunkBytes) {
       damaged("has a damaged header, or chunks before it are missing");
       break;
     }
+    trace.newest = get_fixed(chunk.substr(32, 8));
     const std::string_view records = bytes.substr(at + kChunkHeaderBytes, length);
     if (records.size() < length) {
       damaged("is cut off: " + std::to_string(records.size()) + " of its " + std::to_string(length) +
               " bytes of records are there");
       break;
     }
-    if (get_fixed(chunk.substr(32, 4)) != crc32c(records)) {
+    if (get_fixed(chunk.substr(40, 4)) != base::crc32c(records)) {
       damaged("is damaged: its check sum does not match");
       break;
     }

@@ -28,8 +28,8 @@ class EventLog {
   virtual void write(const TraceEvent& event, const Tables& tables) = 0;
   // `count` events of a thread found no room.
   virtual void write_dropped(std::uint32_t thread, std::uint64_t count) = 0;
-  // Everything so far goes to the file.
-  virtual void flush() = 0;
+  // Everything so far goes to the file, with the number of the newest event that has happened, written or not.
+  virtual void flush(std::uint64_t newest) = 0;
   // Flushes, and says that this is the end.
   virtual void end() = 0;
   // Goes on in a new file, which knows nothing of the one before: what it needs is written again.

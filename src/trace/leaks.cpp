@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 
 namespace cistern::trace {
@@ -26,13 +27,13 @@ std::vector<std::string> named_stack(std::uint32_t stack, const Tables& tables, 
   return names;
 }
 
-// Events by sequence, in one pass: calls event(index, allocation index or kNone).
+// Events by sequence, in one pass, up to number `last`: calls event(index, allocation index or kNone).
 constexpr std::size_t kNone = ~std::size_t{0};
 
 template <typename Visit>
-std::map<BlockKey, std::size_t> walk(const Trace& trace, const Visit& visit) {
+std::map<BlockKey, std::size_t> walk(const Trace& trace, std::uint64_t last, const Visit& visit) {
   std::map<BlockKey, std::size_t> live;
-  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+  for (std::size_t i = 0; i < trace.events.size() && trace.events[i].sequence <= last; ++i) {
     const TraceEvent& event = trace.events[i];
     const BlockKey key{event.pool, event.address};
     std::size_t ended = kNone;
@@ -44,6 +45,13 @@ std::map<BlockKey, std::size_t> walk(const Trace& trace, const Visit& visit) {
       }
     }
     if (event.op == EventOp::allocate) live.emplace(key, i);
+    if (event.op == EventOp::move) {
+      auto block = live.extract(BlockKey{event.pool, event.requested_bytes});
+      if (!block.empty()) {
+        block.key() = key;
+        live.insert(std::move(block));
+      }
+    }
     visit(i, ended);
   }
   return live;
@@ -108,16 +116,41 @@ class Floors {
 
 }  // namespace
 
-LeakReport find_leaks(const Trace& trace, CallSites* sites) {
+base::Result<Window> window_between(const Trace& trace, std::string_view from, std::string_view to) {
+  Window window;
+  std::string_view wanted = from;
+  std::set<std::string> others;
+  for (const TraceEvent& event : trace.events) {
+    if (event.op != EventOp::mark) continue;
+    const std::string text = trace.tables.tag_text(event.pool, event.tag);
+    others.insert(text);
+    if (text != wanted) continue;
+    if (window.first != 0) {
+      window.last = event.sequence;
+      return window;
+    }
+    window.first = event.sequence;
+    wanted = to;
+  }
+  std::string known;
+  for (const std::string& text : others) known += (known.empty() ? "" : ", ") + base::in_quotes(text);
+  return base::not_found("there is no mark " + base::in_quotes(wanted) +
+                         (window.first != 0 ? " after " + base::in_quotes(from) : "") +
+                         " in the trace; its marks: " + (known.empty() ? "none" : known));
+}
+
+LeakReport find_leaks(const Trace& trace, CallSites* sites, const Window& window) {
   LeakReport report;
   std::set<std::uint32_t> ended_pools;
-  const auto live = walk(trace, [&](std::size_t i, std::size_t ended) {
+  const auto live = walk(trace, window.last, [&](std::size_t i, std::size_t ended) {
     const TraceEvent& event = trace.events[i];
     if (event.op == EventOp::free && ended == kNone) ++report.unmatched_frees;
     if (event.op == EventOp::pool_end) ended_pools.insert(event.pool);
   });
   std::vector<std::size_t> oldest_first;
-  for (const auto& [key, index] : live) oldest_first.push_back(index);
+  for (const auto& [key, index] : live) {
+    if (trace.events[index].sequence >= window.first) oldest_first.push_back(index);
+  }
   std::sort(oldest_first.begin(), oldest_first.end());
   Groups groups(trace, sites);
   for (const std::size_t index : oldest_first) {
@@ -147,7 +180,7 @@ std::vector<GrowthGroup> find_growth(const Trace& trace, CallSites* sites) {
   Groups groups(trace, sites);
   Floors floors;
   std::vector<std::size_t> group_of(trace.events.size(), 0);
-  walk(trace, [&](std::size_t i, std::size_t ended) {
+  walk(trace, ~std::uint64_t{0}, [&](std::size_t i, std::size_t ended) {
     const std::size_t part = i * kParts / trace.events.size();
     if (ended != kNone) floors.change(group_of[ended], trace.events[ended].requested_bytes, false, part);
     if (trace.events[i].op != EventOp::allocate) return;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
 #include "trace/call_site.hpp"
 #include "trace/trace.hpp"
 
@@ -30,7 +32,17 @@ struct LeakReport {
   std::vector<LeakGroup> groups;      // oldest first
 };
 
-LeakReport find_leaks(const Trace& trace, CallSites* sites);
+// A part of a trace, by the numbers of events: between two marks.
+struct Window {
+  std::uint64_t first = 0;
+  std::uint64_t last = ~std::uint64_t{0};
+};
+// From the first mark with the text `from` to the next one with the text `to`; not_found names the mark that is not
+// there, and those that are.
+base::Result<Window> window_between(const Trace& trace, std::string_view from, std::string_view to);
+
+// What was allocated in the window and is live at its end.
+LeakReport find_leaks(const Trace& trace, CallSites* sites, const Window& window = {});
 
 // A call site whose live bytes climb: of 16 equal parts of the trace (by events), the least that is live in a part
 // never falls after the first quarter, and rises in at least half of the steps.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -25,13 +26,13 @@ std::string with_process(std::string path) {
 
 std::once_flag once;
 // Never destroyed: pools may outlive every destructor of the program.
-std::shared_ptr<Recorder>* recorder_of_process = nullptr;
+std::atomic<std::shared_ptr<Recorder>*> recorder_of_process{nullptr};
 bool reports_leaks = false;
 pid_t process = 0;
 
 void finish() {
   if (::getpid() != process) return;  // a child's exit ends nothing of its parent's
-  Recorder& recorder = **recorder_of_process;
+  Recorder& recorder = **recorder_of_process.load();
   recorder.stop();
   if (!reports_leaks) return;
   const Trace live = recorder.live();
@@ -47,6 +48,7 @@ RecorderOptions recorder_options_from(const base::OptionSet& options) {
   if (options.flag("CISTERN_TRACE")) chosen.path = with_process(options.text("CISTERN_TRACE_FILE"));
   chosen.stack_depth = static_cast<unsigned>(options.integer("CISTERN_TRACE_STACK_DEPTH"));
   chosen.limit_bytes = options.bytes("CISTERN_TRACE_LIMIT_BYTES");
+  chosen.waits_for_room = options.text("CISTERN_TRACE_WHEN_FULL") == "WAIT";
   return chosen;
 }
 
@@ -60,7 +62,11 @@ std::shared_ptr<pool::Observer> observe_by_options(const base::OptionSet& option
     recorder_of_process = new std::shared_ptr<Recorder>(Recorder::start(recorder_options_from(options)));
     std::atexit(&finish);
   });
-  return (*recorder_of_process)->observe(pool, device);
+  return (*recorder_of_process.load())->observe(pool, device);
+}
+
+void mark_trace_of_process(std::string_view text) {
+  if (const std::shared_ptr<Recorder>* recorder = recorder_of_process.load()) (*recorder)->mark(text);
 }
 
 }  // namespace cistern::trace

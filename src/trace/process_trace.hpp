@@ -16,6 +16,9 @@ namespace cistern::trace {
 std::shared_ptr<pool::Observer> observe_by_options(const base::OptionSet& options, std::string_view pool,
                                                    std::string_view device);
 
+// A mark in that recorder's trace, if there is one.
+void mark_trace_of_process(std::string_view text);
+
 // What observe_by_options starts.
 RecorderOptions recorder_options_from(const base::OptionSet& options);
 

@@ -48,7 +48,14 @@ std::vector<std::string> what_is_missing(const Trace& trace) {
     missing.push_back("is read up to its damage only: " + trace.damage + "; " + std::to_string(trace.unread_bytes) +
                       " bytes are not read");
   } else if (!trace.ended) {
-    missing.push_back("has no end: the program was killed or still runs; its last events may be missing");
+    missing.push_back("has no end: the program was killed or still runs");
+  }
+  const std::uint64_t last = trace.events.empty() ? 0 : trace.events.back().sequence;
+  if (!missing.empty() && trace.newest > last) {
+    missing.push_back("lacks up to " + std::to_string(trace.newest - last) +
+                      " events that had happened when it was last written, and what came after");
+  } else if (!missing.empty()) {
+    missing.push_back("has every event that had happened when it was last written; what came after is missing");
   }
   if (trace.dropped != 0) {
     missing.push_back("lacks " + std::to_string(trace.dropped) +

@@ -9,24 +9,16 @@
 #include <ctime>
 
 #include "base/ticks.hpp"
-#include "trace/binary_log.hpp"
 #include "trace/call_stack.hpp"
-#include "trace/text_log.hpp"
 
 namespace cistern::trace {
 namespace {
 
 std::atomic<std::uint64_t> next_recorder{1};
 
-bool ends_in(std::string_view path, std::string_view ending) {
-  return path.size() >= ending.size() && path.substr(path.size() - ending.size()) == ending;
-}
+constexpr unsigned kEventsARound = 1024;  // of a ring; what the nearer caches hold on the way from ring to file
 
-std::unique_ptr<EventLog> open_log(const std::string& path) {
-  if (path.empty()) return nullptr;
-  if (ends_in(path, ".log") || ends_in(path, ".txt")) return std::make_unique<TextLog>(path);
-  return std::make_unique<BinaryLog>(path);
-}
+constexpr unsigned kMostRounds = 64;  // until somebody who waits for a flush is looked after
 
 bool has_stack(pool::EventOp op) noexcept {
   return op == EventOp::allocate || op == EventOp::free || op == EventOp::out_of_memory;
@@ -94,9 +86,7 @@ Recorder::Recorder(const RecorderOptions& options)
     : options_(options),
       id_(next_recorder.fetch_add(1)),
       process_(::getpid()),
-      log_(open_log(options.path)),
-      first_clocks_(read_clocks()),
-      last_clocks_(first_clocks_) {
+      writer_(options.path, options.limit_bytes) {
   ::sem_init(&work_, 0, 0);
 }
 
@@ -111,7 +101,7 @@ void Recorder::start_thread() {
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  writer_ = std::make_unique<std::thread>([this] { run(); });
+  thread_ = std::make_unique<std::thread>([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -134,10 +124,23 @@ void Recorder::record(const pool::Event& event, std::uint32_t pool) noexcept {
   const unsigned depth = options_.stack_depth != 0 && has_stack(event.op)
                              ? capture_stack(event.caller, stack, std::min(options_.stack_depth, kMaxStackDepth))
                              : 0;
+  const std::uint64_t ticks = base::read_ticks();
   bool half_full = false;
-  ring->push(event, pool, base::read_ticks(), stack, depth, &half_full);
+  while (!ring->push(event, pool, ticks, stack, depth, &half_full)) [[unlikely]] {
+      if (wait_for_room()) continue;
+      ring->count_dropped();
+      break;
+    }
   if (half_full) [[unlikely]]
     wake();
+}
+
+// False: nobody makes room, or nobody asked to wait for it.
+bool Recorder::wait_for_room() noexcept {
+  if (!options_.waits_for_room || stopping_.load() || process_ != ::getpid()) return false;
+  wake();
+  std::this_thread::yield();
+  return true;
 }
 
 Ring* Recorder::ring_of_this_thread() noexcept {
@@ -158,6 +161,7 @@ std::shared_ptr<Recorder::ThreadRing> Recorder::add_ring(std::uint64_t words) {
   auto ring = std::make_shared<ThreadRing>(id_, static_cast<std::uint32_t>(::syscall(SYS_gettid)), words);
   const std::lock_guard lock(rings_mutex_);
   rings_.push_back(ring);
+  ++rings_made_;
   return ring;
 }
 
@@ -166,8 +170,24 @@ void Recorder::record_late(const pool::Event& event, std::uint32_t pool) noexcep
   constexpr std::uint64_t kLeastWords = 128;
   const auto ring = add_ring(kLeastWords);
   bool half_full = false;
-  ring->ring.push(event, pool, base::read_ticks(), nullptr, 0, &half_full);
+  static_cast<void>(ring->ring.push(event, pool, base::read_ticks(), nullptr, 0, &half_full));  // an empty one has room
   ring->ring.retire();
+}
+
+void Recorder::mark(std::string_view text) {
+  pool::Event event;
+  event.op = EventOp::mark;
+  {
+    const std::lock_guard lock(names_mutex_);
+    const auto known = std::find(marks_.begin(), marks_.end(), text);
+    event.tag = static_cast<std::uint32_t>(known - marks_.begin()) + 1;
+    if (known == marks_.end()) {
+      marks_.emplace_back(text);
+      new_tags_.push_back({0, event.tag, std::string(text)});
+    }
+  }
+  event.sequence = order_.fetch_add(1, std::memory_order_relaxed) + 1;
+  record(event, 0);
 }
 
 void Recorder::wake() noexcept {
@@ -186,24 +206,20 @@ void Recorder::flush() {
 void Recorder::stop() {
   if (process_ != ::getpid()) {
     // A child after fork(): the thread that the object stands for is the parent's.
-    static_cast<void>(writer_.release());
+    static_cast<void>(thread_.release());
     return;
   }
   if (stopping_.exchange(true)) return;
   ::sem_post(&work_);
-  writer_->join();
+  thread_->join();
 }
 
 RecorderCounts Recorder::counts() const noexcept { return {events_.load(), dropped_.load(), write_failures_.load()}; }
 
 Trace Recorder::live() const {
-  Trace trace;
-  trace.tables = tables_;
+  Trace trace = writer_.live();
   trace.process = static_cast<std::uint64_t>(process_);
   trace.dropped = dropped_.load();
-  trace.ended = true;
-  trace.events = live_.live();
-  for (TraceEvent& event : trace.events) event.time = ticks_to_ns(event.time, first_clocks_, last_clocks_);
   return trace;
 }
 
@@ -212,8 +228,8 @@ Trace Recorder::live() const {
 
 void Recorder::run() {
   ::pthread_setname_np(::pthread_self(), "cistern-trace");
-  for (;;) {
-    wait_for_work();
+  for (bool has_more = false;;) {
+    if (!has_more) wait_for_work();
     wake_is_sent_.store(false);
     std::uint64_t wanted = 0;
     {
@@ -221,9 +237,9 @@ void Recorder::run() {
       wanted = flush_wanted_;
     }
     const bool is_last = stopping_.load();
-    write_round(is_last || wanted > flush_done_);
-    if (log_ && is_last) log_->end();
-    if (log_) write_failures_.store(log_->failures());
+    has_more = write_rounds(is_last || wanted > flush_done_);
+    if (is_last) writer_.end();
+    write_failures_.store(writer_.failures());
     {
       const std::lock_guard lock(flush_mutex_);
       flush_done_ = is_last ? ~std::uint64_t{0} : wanted;
@@ -244,103 +260,56 @@ void Recorder::wait_for_work() noexcept {
 
 void Recorder::take_names() {
   const std::lock_guard lock(names_mutex_);
-  for (PoolName& pool : new_pools_) tables_.pools.push_back(std::move(pool));
-  for (TagName& tag : new_tags_) tables_.tags.push_back(std::move(tag));
-  new_pools_.clear();
-  new_tags_.clear();
+  writer_.add_names(&new_pools_, &new_tags_);
 }
 
-std::vector<TraceEvent> Recorder::drain() {
+Recorder::Drained Recorder::drain(unsigned most) {
   std::vector<std::shared_ptr<ThreadRing>> rings;
+  Drained drained;
   {
     const std::lock_guard lock(rings_mutex_);
     rings = rings_;
+    // A thread may have taken a number and not have pushed the event yet: what came since the round before is not ripe,
+    // unless there is but one thread.
+    drained.ripe = rings_made_ <= 1 ? ~std::uint64_t{0} : writer_.newest_added();
   }
-  std::vector<TraceEvent> events;
   std::vector<const ThreadRing*> finished;
   RawEvent raw;
   for (const auto& ring : rings) {
-    if (ring->ring.is_retired()) finished.push_back(ring.get());  // asked before: nothing comes after
-    while (ring->ring.pop(&raw)) {
-      TraceEvent event;
-      event.sequence = raw.event.sequence;
-      event.time = raw.ticks;
-      event.address = raw.event.address;
-      event.requested_bytes = raw.event.requested_bytes;
-      event.granted_bytes = raw.event.granted_bytes;
-      event.pool = raw.pool;
-      event.thread = ring->thread;
-      event.tag = raw.event.tag;
-      event.stream = raw.event.stream;
-      event.op = raw.event.op;
-      event.stack = number_of_stack(raw.stack.data(), raw.depth);
-      events.push_back(event);
+    const bool is_retired = ring->ring.is_retired();  // asked before: nothing comes after
+    const bool has_more = ring->ring.pop(most, &raw, [&](const RawEvent& event) { writer_.add(event, ring->thread); });
+    if (has_more) {
+      drained.has_more = true;
+      drained.ripe = std::min(drained.ripe, raw.event.sequence);
     }
+    if (is_retired && !has_more) finished.push_back(ring.get());
     const std::uint64_t dropped = ring->ring.dropped();
     if (dropped == ring->known_dropped) continue;
     dropped_.fetch_add(dropped - ring->known_dropped);
-    if (log_) log_->write_dropped(ring->thread, dropped - ring->known_dropped);
+    writer_.add_dropped(ring->thread, dropped - ring->known_dropped);
     ring->known_dropped = dropped;
   }
   const std::lock_guard lock(rings_mutex_);
   for (const ThreadRing* each : finished) {
     rings_.erase(std::find_if(rings_.begin(), rings_.end(), [&](const auto& ring) { return ring.get() == each; }));
   }
-  return events;
+  return drained;
 }
 
-std::uint32_t Recorder::number_of_stack(const std::uint64_t* addresses, unsigned depth) {
-  if (depth == 0) return 0;
-  std::uint64_t hash = depth;
-  for (unsigned i = 0; i < depth; ++i) hash = (hash ^ addresses[i]) * 0x9E3779B97F4A7C15U;
-  for (;; ++hash) {
-    const auto [place, is_new] = stack_numbers_.try_emplace(hash, 0);
-    if (is_new) {
-      tables_.stacks.emplace_back(addresses, addresses + depth);
-      place->second = static_cast<std::uint32_t>(tables_.stacks.size());
-      const auto is_known = [&](std::uint64_t address) { return tables_.module_of(address) != nullptr; };
-      if (!std::all_of(addresses, addresses + depth, is_known)) {
-        for (Module& module : loaded_modules()) {
-          if (tables_.module_of(module.begin) == nullptr) tables_.modules.push_back(std::move(module));
-        }
-        std::sort(tables_.modules.begin(), tables_.modules.end(),
-                  [](const Module& left, const Module& right) { return left.begin < right.begin; });
-      }
-      return place->second;
-    }
-    const auto& known = tables_.stacks[place->second - 1];
-    if (std::equal(known.begin(), known.end(), addresses, addresses + depth)) return place->second;
+// In several small rounds where there is much, so that what is on its way stays in the caches and threads get room
+// soon. After a call of flush() or stop() what the rings held then has to be written: they are taken whole. Returns
+// whether more is there.
+bool Recorder::write_rounds(bool everything) {
+  Drained drained;
+  for (unsigned round = 0; round < kMostRounds; ++round) {
+    drained = drain(everything ? ~0U : kEventsARound);
+    take_names();  // after the rings: what the events name was told before them
+    writer_.write_round(everything ? ~std::uint64_t{0} : drained.ripe);
+    if (everything || !drained.has_more) break;
   }
-}
-
-void Recorder::write_round(bool everything) {
-  std::vector<TraceEvent> fresh = drain();
-  take_names();  // after the rings: what the events name was told before them
-  last_clocks_ = read_clocks();
-  const std::uint64_t newest = held_.empty() ? 0 : held_.back().sequence;
-  events_.fetch_add(fresh.size());
-  held_.insert(held_.end(), fresh.begin(), fresh.end());
-  std::stable_sort(held_.begin(), held_.end(),
-                   [](const TraceEvent& left, const TraceEvent& right) { return left.sequence < right.sequence; });
-  std::size_t done = 0;
-  while (done < held_.size() && (everything || held_[done].sequence <= newest)) write_event(&held_[done++]);
-  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
-  if (log_) log_->flush();
-  rotate_if_due();
-}
-
-void Recorder::write_event(TraceEvent* event) {
-  live_.apply(event);
-  if (log_) log_->write(*event, tables_);
-}
-
-void Recorder::rotate_if_due() {
-  if (!log_ || options_.limit_bytes == 0) return;
-  if (log_->file_bytes() < carried_bytes_ + options_.limit_bytes / 2) return;
-  log_->rotate();
-  for (const TraceEvent& event : live_.live()) log_->write(event, tables_);
-  log_->flush();
-  carried_bytes_ = log_->file_bytes();
+  events_.store(writer_.added());
+  writer_.flush(order_.load());
+  return drained.has_more && !everything;
 }
 
 }  // namespace cistern::trace

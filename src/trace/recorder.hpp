@@ -2,9 +2,8 @@
 // stores.
 //
 // Each thread has a ring; pushing takes no lock and, after the thread's first event, no memory. One thread of the
-// recorder's own empties the rings every 50 ms or when one is half full, puts events in the order of their numbers,
-// finds out which stacks are equal, keeps the table of live blocks, and writes. A full ring drops events; the file says
-// how many. Events of different threads are held back for one round, so that the file, too, has them in order.
+// recorder's own empties the rings every 50 ms or when one is half full, and writes (trace_writer.hpp). A full ring
+// drops events, and the file says how many; or, where that was asked for, the thread waits until there is room.
 //
 // Thread-safety: all functions. After stop(), and in a child process after fork(), events are dropped.
 #pragma once
@@ -19,14 +18,12 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "pool/observer.hpp"
-#include "trace/event_log.hpp"
-#include "trace/live_table.hpp"
 #include "trace/ring.hpp"
 #include "trace/trace.hpp"
+#include "trace/trace_writer.hpp"
 
 namespace cistern::trace {
 
@@ -34,8 +31,9 @@ struct RecorderOptions {
   std::string path;           // ends in .log or .txt: text, else binary; empty: no file, only the table of live blocks
   unsigned stack_depth = 16;  // return addresses of an allocation or free; at most kMaxStackDepth
   std::uint64_t limit_bytes = 0;           // of the file and the one before it together; 0: none
-  std::uint64_t ring_words = 1ULL << 17U;  // a power of two, at least 128; 1 MiB a thread
+  std::uint64_t ring_words = 1ULL << 18U;  // a power of two, at least 128; 2 MiB a thread
   std::uint64_t round_ms = 50;
+  bool waits_for_room = false;  // a thread whose ring is full waits for the writer instead of dropping its event
 };
 
 struct RecorderCounts {
@@ -53,6 +51,8 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
 
   // For one pool. Keeps the recorder alive.
   std::shared_ptr<pool::Observer> observe(std::string_view pool, std::string_view device);
+  // An event of no pool: the program says where it is. Takes a lock; few marks are meant.
+  void mark(std::string_view text);
   // Returns when everything recorded before is in the file.
   void flush();
   // The same, and closes the file. The recorder is of no more use, but pools may go on.
@@ -72,17 +72,20 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   Ring* ring_of_this_thread() noexcept;
   std::shared_ptr<ThreadRing> add_ring(std::uint64_t words);
   void record_late(const pool::Event& event, std::uint32_t pool) noexcept;
+  bool wait_for_room() noexcept;
   void wake() noexcept;
 
   // --- The writer's ---
   void run();
   void wait_for_work() noexcept;
+  struct Drained {
+    bool has_more = false;
+    std::uint64_t ripe = 0;  // up to this number of events no ring has older ones, as far as one can know
+  };
+  // Takes at most `most` events of each ring.
+  Drained drain(unsigned most);
+  bool write_rounds(bool everything);
   void take_names();
-  std::vector<TraceEvent> drain();
-  std::uint32_t number_of_stack(const std::uint64_t* addresses, unsigned depth);
-  void write_round(bool everything);
-  void write_event(TraceEvent* event);
-  void rotate_if_due();
 
   const RecorderOptions options_;
   const std::uint64_t id_;      // tells recorders of one process apart
@@ -93,8 +96,10 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   std::mutex names_mutex_;
   std::vector<PoolName> new_pools_;
   std::vector<TagName> new_tags_;
+  std::vector<std::string> marks_;  // texts of marks; the tag of the first is 1
   std::mutex rings_mutex_;
   std::vector<std::shared_ptr<ThreadRing>> rings_;
+  std::uint64_t rings_made_ = 0;
 
   sem_t work_;
   std::atomic<bool> wake_is_sent_{false};
@@ -103,20 +108,12 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   std::condition_variable flushed_;
   std::uint64_t flush_wanted_ = 0;
   std::uint64_t flush_done_ = 0;
-  std::unique_ptr<std::thread> writer_;
+  std::unique_ptr<std::thread> thread_;
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> write_failures_{0};
 
-  // Only the writer's until stop() has returned.
-  std::unique_ptr<EventLog> log_;
-  Tables tables_;
-  LiveTable live_;
-  std::vector<TraceEvent> held_;                                    // by sequence; written in the next round
-  std::unordered_map<std::uint64_t, std::uint32_t> stack_numbers_;  // by hash; neighbours on collision
-  std::uint64_t carried_bytes_ = 0;
-  ClockPair first_clocks_;
-  ClockPair last_clocks_;
+  TraceWriter writer_;  // only its thread's until stop() has returned
 };
 
 }  // namespace cistern::trace

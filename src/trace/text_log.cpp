@@ -63,25 +63,31 @@ void TextLog::write(const TraceEvent& event, const Tables& tables) {
   append_field(&lines_, "pool", event.pool);
   append_field(&lines_, "thread", event.thread);
   if (is_allocation && event.tag != 0) lines_ += " tag=" + escaped(tables.tag_text(event.pool, event.tag));
+  if (event.op == EventOp::mark) lines_ += " tag=" + escaped_without_alloc(tables.tag_text(event.pool, event.tag));
   append_field(&lines_, "stream", event.stream);
   append_stack(event.stack, tables);
   lines_ += "\n";
-  if (lines_.size() >= kBufferBytes) flush();
+  if (lines_.size() >= kBufferBytes) write_lines();
 }
 
 void TextLog::write_dropped(std::uint32_t thread, std::uint64_t count) {
   lines_ += "# dropped " + std::to_string(thread) + " " + std::to_string(count) + "\n";
 }
 
-void TextLog::flush() {
+void TextLog::flush(std::uint64_t newest) {
   if (lines_.empty()) return;
+  lines_ += "# newest " + std::to_string(newest) + "\n";
+  write_lines();
+}
+
+void TextLog::write_lines() {
   file_.write(lines_);
   lines_.clear();
 }
 
 void TextLog::end() {
   lines_ += "# end\n";
-  flush();
+  write_lines();
 }
 
 void TextLog::rotate() {

@@ -3,8 +3,9 @@
 //   TIME NUMBER alloc SITE BYTES ADDRESS granted=N pool=N thread=N tag=TEXT stream=N stack=ADDRESS;ADDRESS...
 //   TIME NUMBER free ADDRESS BYTES granted=N pool=N thread=N stream=N stack=...
 // TIME is seconds of CLOCK_MONOTONIC, NUMBER the event's sequence number. Other events look like frees. Lines that
-// begin with '#' explain: "# pool N NAME DEVICE", "# module BEGIN END BIAS PATH", "# dropped THREAD COUNT", "# end".
-// Only lines of allocations contain the letters "alloc".
+// begin with '#' explain: "# pool N NAME DEVICE", "# module BEGIN END BIAS PATH", "# dropped THREAD COUNT", "# newest
+// NUMBER" (the newest event that had happened when the lines above were written), "# end". Only lines of allocations
+// contain the letters "alloc".
 #pragma once
 
 #include <string>
@@ -23,7 +24,7 @@ class TextLog final : public EventLog {
 
   void write(const TraceEvent& event, const Tables& tables) override;
   void write_dropped(std::uint32_t thread, std::uint64_t count) override;
-  void flush() override;
+  void flush(std::uint64_t newest) override;
   void end() override;
   void rotate() override;
   std::uint64_t file_bytes() const noexcept override { return file_.size() + lines_.size(); }
@@ -32,6 +33,7 @@ class TextLog final : public EventLog {
  private:
   void write_header();
   void explain(const Tables& tables);
+  void write_lines();
   void append_stack(std::uint32_t stack, const Tables& tables);
 
   LogFile file_;

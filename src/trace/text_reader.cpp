@@ -84,6 +84,7 @@ class TextReader {
       return words.at_end();
     }
     if (kind == "module") return read_module(&words);
+    if (kind == "newest") return read_number(words.next(), &trace_->newest) && words.at_end();
     std::uint32_t thread = 0;
     std::uint64_t count = 0;
     if (kind != "dropped" || !read_number(words.next(), &thread) || !read_number(words.next(), &count)) return false;

@@ -22,6 +22,10 @@ std::string_view op_name(EventOp op) noexcept {
       return "out_of_memory";
     case EventOp::pool_end:
       return "pool_end";
+    case EventOp::move:
+      return "move";
+    case EventOp::mark:
+      return "mark";
   }
   return "unknown";
 }

@@ -22,7 +22,8 @@ struct TraceEvent {
   std::uint64_t sequence = 0;  // the order of events; numbers may be missing
   std::uint64_t time = 0;      // from a reader: nanoseconds of CLOCK_MONOTONIC; on the way to a writer: ticks
   std::uint64_t address = 0;
-  std::uint64_t requested_bytes = 0;  // on frees: those of the allocation, 0 where it is not known
+  // On frees: those of the allocation, 0 where it is not known. On moves: the address that the block had before.
+  std::uint64_t requested_bytes = 0;
   std::uint64_t granted_bytes = 0;
   std::uint32_t pool = 0;
   std::uint32_t thread = 0;
@@ -75,6 +76,7 @@ struct Trace {
   std::uint64_t dropped = 0;       // events that the recorder had no room for
   bool ended = false;              // the recorder closed the file; else the process was killed, or still runs
   std::string damage;              // why reading stopped before the file's end; empty: it did not
+  std::uint64_t newest = 0;        // number of the newest event when the file was last written; 0: not known
   std::uint64_t unread_bytes = 0;  // from there on
 };
 

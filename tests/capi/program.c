@@ -112,6 +112,9 @@ int main(void) {
   CHECK(strcmp(cistern_version_string(), "0.1.0") == 0);
   CHECK_OK(cistern_set_log_level(CISTERN_LOG_WARNING));
   CHECK_OK(cistern_set_log_callback(&hear, &lines_heard));
+  CHECK_OK(cistern_trace_mark("nothing is recorded"));
+  CHECK(cistern_trace_mark(NULL) == CISTERN_INVALID_ARGUMENT);
+  CHECK(cistern_trace_mark("") == CISTERN_INVALID_ARGUMENT);
 
   cistern_device_options_t device_options = {.struct_size = sizeof device_options, .kind = "host"};
   cistern_device_t* device = NULL;

@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BINARY = ""
@@ -65,6 +66,46 @@ class Leaks(unittest.TestCase):
         (group,) = json.loads(result.stdout)["growth"]
         self.assertTrue(group["call_site"].startswith("cache_entry+0x"), group)
         self.assertGreater(group["bytes_per_second"], 0)
+
+    def test_between_marks(self):
+        """Half of the cache's 100 entries are allocated after the first mark."""
+        for name in ("a.trace", "a.log"):
+            trace = self.traced(name)
+            result = run(BINARY, "leaks", "--json", trace, "--between", "warm", "--between", "all allocated")
+            self.assertEqual((result.returncode, result.stderr), (1, ""))
+            self.assertEqual(json.loads(result.stdout)["blocks"], 50)
+            text = run(BINARY, "leaks", trace, "--between", "warm", "--between", "all allocated").stdout
+            self.assertIn("are live at mark 'all allocated' and were allocated after 'warm'", text)
+            result = run(BINARY, "leaks", trace, "--between", "all allocated", "--between", "warm")
+            self.assertEqual((result.returncode, result.stdout), (3, ""))
+            self.assertIn("no mark 'warm' after 'all allocated' in the trace; its marks: 'all allocated'", result.stderr)
+        self.assertEqual(run(BINARY, "leaks", trace, "--between", "warm").returncode, 2)
+
+    def test_a_killed_program_leaves_a_trace(self):
+        """kill -9 in the middle: both tools read what was written and say that it is not all."""
+        for name in ("a.trace", "a.log"):
+            path = str(pathlib.Path(self.directory.name) / name)
+            variables = {"CISTERN_TRACE": "ON", "CISTERN_TRACE_FILE": path, "CISTERN_TRACE_STACK_DEPTH": "0"}
+            program = subprocess.Popen([PROGRAM, "1000000000", "balanced"], env=os.environ | variables)
+            try:
+                deadline = time.monotonic() + 60
+                while not (os.path.exists(path) and os.path.getsize(path) > 200000) and time.monotonic() < deadline:
+                    time.sleep(0.01)
+            finally:
+                program.kill()
+                program.wait()
+            leaks = run(BINARY, "leaks", path)
+            self.assertIn(leaks.returncode, (0, 1))
+            self.assertRegex(leaks.stderr, "has no end: the program was killed|is read up to its damage only")
+            self.assertRegex(leaks.stderr, "lacks up to [0-9]+ events|has every event that had happened")
+            (found,) = json.loads(run(BINARY, "replay", "--json", "--passes", "0", path).stdout)["traces"]
+            self.assertGreater(found["events"], 1000)
+            self.assertIsNotNone(found["missing"])
+
+    def test_waiting_for_room_makes_the_trace_complete(self):
+        trace = self.traced("a.log", "30000", "balanced", CISTERN_TRACE_WHEN_FULL="WAIT", CISTERN_TRACE_STACK_DEPTH="0")
+        (found,) = json.loads(run(BINARY, "replay", "--json", "--passes", "0", trace).stdout)["traces"]
+        self.assertEqual((found["events"], found["dropped_events"], found["missing"]), (90000, 0, None))
 
     def test_the_articles_command(self):
         path = self.traced("a.log")

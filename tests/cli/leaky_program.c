@@ -1,5 +1,5 @@
 /* leaky_program REQUESTS [balanced]: uses libcistern as a server would, and unless told otherwise forgets an entry of
- * its cache with every other request. */
+ * its cache with every other request. Marks its trace half way ("warm") and at the end. */
 #include <cistern/cistern.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,10 +33,12 @@ int main(int argc, char** argv) {
   if (cistern_device_open(NULL, &device) != CISTERN_OK) return 2;
   if (cistern_pool_create(device, &options, &pool) != CISTERN_OK) return 2;
   for (long i = 0; i < requests; ++i) {
+    if (i == requests / 2 && cistern_trace_mark("warm") != CISTERN_OK) return 2;
     cistern_address_t buffer = request_buffer(pool);
     cistern_address_t entry = i % 2 == 0 ? cache_entry(pool) : 0;
     if (balanced && cistern_free(pool, entry) != CISTERN_OK) return 2;
     if (cistern_free(pool, buffer) != CISTERN_OK) return 2;
   }
+  if (cistern_trace_mark("all allocated") != CISTERN_OK) return 2;
   return 0; /* the pool is left to the end of the process */
 }

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/live_table.hpp"
 #include "trace/places.hpp"
 #include "trace/trace_fixture.hpp"
 
@@ -100,22 +99,37 @@ TEST(Leaks, OnlyWhatClimbsIsGrowth) {
   EXPECT_GT(growth[0].bytes_per_second, 0.0);
 }
 
-TEST(LiveTable, IsRightInWhateverOrderEventsOfThreadsCome) {
-  std::vector<TraceEvent> events = {event(EventOp::allocate, 1, 0x100, 10), event(EventOp::free, 2, 0x100),
-                                    event(EventOp::allocate, 3, 0x100, 30), event(EventOp::free, 4, 0x100),
-                                    event(EventOp::allocate, 5, 0x100, 50)};
-  // Each thread's own events keep their order; here the frees may be one place early or late.
-  const std::vector<std::vector<std::size_t>> orders = {{0, 1, 2, 3, 4}, {1, 0, 2, 3, 4}, {0, 2, 1, 3, 4},
-                                                        {0, 1, 3, 2, 4}, {0, 1, 2, 4, 3}, {1, 0, 3, 2, 4}};
-  for (const auto& order : orders) {
-    LiveTable table;
-    for (const std::size_t i : order) {
-      TraceEvent each = events[i];
-      table.apply(&each);
-    }
-    ASSERT_EQ(table.live().size(), 1U);
-    EXPECT_EQ(table.live()[0].requested_bytes, 50U);
-  }
+TEST(Leaks, OfAWindowBetweenMarks) {
+  Trace trace;
+  trace.tables.tags = {{0, 1, "begin"}, {0, 2, "end"}};
+  const auto mark = [&](std::uint64_t sequence, std::uint32_t tag) {
+    TraceEvent each = event(EventOp::mark, sequence, 0);
+    each.pool = 0;
+    each.tag = tag;
+    return each;
+  };
+  trace.events = {event(EventOp::allocate, 1, 0x100, 1),  // before
+                  mark(2, 1),
+                  event(EventOp::allocate, 3, 0x200, 20),  // live at the end of the window, freed after it
+                  event(EventOp::allocate, 4, 0x300, 300),
+                  event(EventOp::free, 5, 0x300),
+                  event(EventOp::allocate, 6, 0x400, 4000),
+                  event(EventOp::move, 7, 0x500, 0x400),  // and is at 0x500 now
+                  mark(8, 2),
+                  event(EventOp::free, 9, 0x200),
+                  mark(10, 1),
+                  event(EventOp::free, 11, 0x500),
+                  mark(12, 2)};
+  const auto window = window_between(trace, "begin", "end");
+  ASSERT_TRUE(window.is_ok());
+  CallSites sites;
+  const LeakReport report = find_leaks(trace, &sites, window.value());
+  EXPECT_EQ(report.blocks, 2U);
+  EXPECT_EQ(report.bytes, 4020U);
+  EXPECT_EQ(find_leaks(trace, &sites).bytes, 1U);
+  EXPECT_EQ(window_between(trace, "begin", "begin").value().last, 10U);
+  EXPECT_NE(window_between(trace, "middle", "end").status().text().find("its marks: 'begin', 'end'"),
+            std::string::npos);
 }
 
 }  // namespace

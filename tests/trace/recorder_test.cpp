@@ -88,6 +88,26 @@ TEST_P(RoundTrip, ManyEventsInOrder) {
   EXPECT_EQ(recorder->live().events.size(), 0U);
 }
 
+TEST_P(RoundTrip, MarksAreInTheirPlace) {
+  auto recorder = Recorder::start(record_to(file_, 0));
+  RecordedPool pool(recorder);
+  recorder->mark("all allocated; 50%");
+  const device::Address block = pool::must_allocate(*pool.pool, 4096);
+  recorder->mark("second");
+  recorder->mark("all allocated; 50%");
+  ASSERT_TRUE(pool->free(block).is_ok());
+  recorder->stop();
+  const Trace trace = read_trace(file_).take();
+  const auto marks = of(trace, EventOp::mark);
+  ASSERT_EQ(marks.size(), 3U);
+  EXPECT_EQ(trace.tables.tag_text(0, marks[0].tag), "all allocated; 50%");
+  EXPECT_EQ(trace.tables.tag_text(0, marks[1].tag), "second");
+  EXPECT_EQ(marks[2].tag, marks[0].tag);
+  EXPECT_LT(marks[0].sequence, of(trace, EventOp::allocate)[0].sequence);
+  EXPECT_GT(marks[2].sequence, of(trace, EventOp::allocate)[0].sequence);
+  EXPECT_LT(marks[2].sequence, of(trace, EventOp::free)[0].sequence);
+}
+
 TEST_P(RoundTrip, AKilledProcessLeavesWhatWasFlushed) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -180,6 +200,22 @@ TEST(RecorderFailure, AFullRingDropsAndCounts) {
   EXPECT_GT(trace.dropped, 0U) << "128 words are 18 events";
   EXPECT_EQ(trace.dropped, recorder->counts().dropped);
   EXPECT_EQ(of(trace, EventOp::allocate).size() + of(trace, EventOp::free).size() + trace.dropped, events);
+}
+
+TEST(RecorderFailure, AFullRingThatWaitsLosesNothing) {
+  TestDirectory directory;
+  RecorderOptions options = record_to(directory.file("a.trace"), 0);
+  options.ring_words = 128;
+  options.waits_for_room = true;
+  auto recorder = Recorder::start(options);
+  RecordedPool pool(recorder);
+  for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(pool->free(pool::must_allocate(*pool.pool, 4096)).is_ok());
+  recorder->stop();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(pool->free(pool::must_allocate(*pool.pool, 4096)).is_ok());  // no wait
+  const Trace trace = read_trace(directory.file("a.trace")).take();
+  EXPECT_EQ(trace.dropped, 0U);
+  EXPECT_EQ(of(trace, EventOp::allocate).size(), 20'000U);
+  EXPECT_EQ(of(trace, EventOp::free).size(), 20'000U);
 }
 
 TEST(RecorderFailure, AForkedChildNeitherWaitsNorWrites) {

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/crc32c.hpp"
 #include "trace/binary_format.hpp"
-#include "trace/crc32c.hpp"
 
 namespace cistern::trace {
 
@@ -17,14 +17,15 @@ inline std::string with_check_sums(const std::string& records) {
   put_fixed(&file, 1, 8);
   put_fixed(&file, 0, 8);
   put_fixed(&file, 0, 4);
-  put_fixed(&file, crc32c(file), 4);
+  put_fixed(&file, base::crc32c(file), 4);
   std::string chunk(kChunkMagic);
   put_fixed(&chunk, records.size(), 4);
   put_fixed(&chunk, 0, 8);
   put_fixed(&chunk, 5000, 8);
   put_fixed(&chunk, 9000, 8);
-  put_fixed(&chunk, crc32c(records), 4);
-  put_fixed(&chunk, crc32c(chunk), 4);
+  put_fixed(&chunk, 7, 8);
+  put_fixed(&chunk, base::crc32c(records), 4);
+  put_fixed(&chunk, base::crc32c(chunk), 4);
   return file + chunk + records;
 }
 

@@ -70,6 +70,9 @@ class OwnTrace {
         return builder_.free(key, time_of(event), stream);
       case trace::EventOp::pool_end:
         return builder_.free_space(event.pool, time_of(event));
+      case trace::EventOp::move:
+        builder_.rename({event.requested_bytes, event.pool}, key);
+        return {};
       case trace::EventOp::out_of_memory:
         ++builder_.remarks().foreign_events;
         return {};

@@ -74,6 +74,13 @@ Status TraceBuilder::free_space(std::uint64_t space, std::uint64_t time_ns) {
   return {};
 }
 
+void TraceBuilder::rename(BlockKey from, BlockKey to) {
+  auto block = live_.extract(from);
+  if (block.empty() || live_.count(to) != 0) return;
+  block.key() = to;
+  live_.insert(std::move(block));
+}
+
 Status TraceBuilder::live_before_start(BlockKey key, std::uint64_t bytes, std::uint64_t stream) {
   const std::uint64_t before = trace_.slots;
   Status failed = allocate(key, bytes, 0, stream);

@@ -41,6 +41,8 @@ class TraceBuilder {
   base::Status free(BlockKey key, std::uint64_t time_ns, std::optional<std::uint64_t> stream = std::nullopt);
   // All that is live in `space`, in the order of allocation, each on its own stream.
   base::Status free_space(std::uint64_t space, std::uint64_t time_ns);
+  // The block is called otherwise from now on; where it is not live, nothing happens.
+  void rename(BlockKey from, BlockKey to);
   // Live when the recording began. Only before the first allocate() or free().
   base::Status live_before_start(BlockKey key, std::uint64_t bytes, std::uint64_t stream);
   bool is_live(BlockKey key) const { return live_.count(key) != 0; }
