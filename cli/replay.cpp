@@ -73,7 +73,7 @@ class ReplayVerb final : public Verb {
       is_sound = is_sound && last.report.failed == 0 && last.report.damaged() == 0 &&
                  last.smallest_wanted == last.smallest.has_value();
     }
-    print(json_ ? replay_json(options_, traces) : csv_ ? replay_csv(traces) : replay_text(options_, traces));
+    print(json_ ? replay_json(options_, traces) : csv_ ? replay_csv(options_, traces) : replay_text(options_, traces));
     return is_sound ? ExitCode::ok : ExitCode::finding;
   }
 
@@ -101,10 +101,17 @@ class ReplayVerb final : public Verb {
     if (!read.is_ok()) return read.take_status();
     replay::TraceData trace = read.take();
     const std::uint64_t events = std::max<std::uint64_t>(1, replay::events_to_replay(trace, options_));
+    const std::uint64_t replay_ticks = smallest_ ? kTicks / 2 : kTicks;
     std::uint64_t ticks = 0;
     options_.on_progress = [&](std::uint64_t done) {
-      const std::uint64_t reached = kTicks * done / events;
+      const std::uint64_t reached = replay_ticks * done / events;
       progress->advance(reached - std::exchange(ticks, reached));
+    };
+    // How many pools will be tried is not known: each takes an eighth of what is left of the bar.
+    options_.on_pool_tried = [&] {
+      const std::uint64_t step = (kTicks - ticks) / 8;
+      progress->advance(step);
+      ticks += step;
     };
     auto report = replay::replay(trace, options_);
     if (!report.is_ok()) return report.take_status();
@@ -120,6 +127,7 @@ class ReplayVerb final : public Verb {
     auto smallest = replay::find_smallest(trace, options_);
     if (!smallest.is_ok()) return smallest.take_status();
     replayed.smallest = smallest.take();
+    progress->advance(kTicks - ticks);
     return replayed;
   }
 

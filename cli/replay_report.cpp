@@ -1,6 +1,7 @@
 // The report of a replay. JSON and CSV are written from one list of figures, so that they cannot disagree.
 #include "cli/replay_report.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,12 @@ using report::Table;
 std::string fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
 }
 
@@ -63,8 +70,9 @@ void add_remarks(Figures* figures, const replay::TraceRemarks& remarks) {
 void add_memory(Figures* figures, const ReplayReport& report) {
   figures->push_back({"peak_live_bytes", report.peak_live_bytes});
   figures->push_back({"peak_reserved_bytes", report.ledger.peak_reserved_bytes});
-  figures->push_back({"overhead", report.overhead()});
+  figures->push_back({"reserved_over_live", report.overhead()});
   figures->push_back({"page_bytes", report.page_bytes});
+  figures->push_back({"magazine_hit_rate", report.magazine_hit_rate()});
   figures->push_back({"misses", report.ledger.misses});
   figures->push_back({"growths", report.ledger.growths});
   figures->push_back({"stitches", report.ledger.stitches});
@@ -80,23 +88,37 @@ void add_memory(Figures* figures, const ReplayReport& report) {
   figures->push_back({"exposure_max", report.fragmentation.max_exposure});
 }
 
+// Figures whose names begin so are one object of the JSON: null where the first of them is.
+constexpr std::string_view kObjects[] = {"first_failure.", "first_damage."};
+
 void add_failures(Figures* figures, const ReplayReport& report) {
-  figures->push_back({"failed", report.failed});
+  figures->push_back({"failed_events", report.failed});
   const auto add = [&](const char* name, auto field) {
     figures->push_back({name, {}});
     if (report.first_failure) figures->back().value = std::uint64_t{(*report.first_failure).*field};
   };
-  add("first_failure_event", &replay::FailedEvent::index);
-  add("first_failure_time_ns", &replay::FailedEvent::time_ns);
-  add("first_failure_bytes", &replay::FailedEvent::bytes);
-  add("first_failure_stream", &replay::FailedEvent::stream);
-  add("first_failure_largest_free_bytes", &replay::FailedEvent::largest_free_bytes);
-  add("first_failure_free_bytes", &replay::FailedEvent::free_bytes);
-  add("first_failure_reserved_bytes", &replay::FailedEvent::reserved_bytes);
+  add("first_failure.event", &replay::FailedEvent::index);
+  add("first_failure.time_ns", &replay::FailedEvent::time_ns);
+  add("first_failure.bytes", &replay::FailedEvent::bytes);
+  add("first_failure.stream", &replay::FailedEvent::stream);
+  add("first_failure.largest_free_bytes", &replay::FailedEvent::largest_free_bytes);
+  add("first_failure.free_bytes", &replay::FailedEvent::free_bytes);
+  add("first_failure.reserved_bytes", &replay::FailedEvent::reserved_bytes);
   for (const bool damaged : {false, true}) {
     figures->push_back({damaged ? "damaged_blocks" : "checked_blocks", {}});
     if (report.check) figures->back().value = damaged ? report.check->damaged : report.check->blocks;
   }
+  for (const char* name : {"event", "bytes", "offset", "expected", "found"}) {
+    figures->push_back({"first_damage." + std::string(name), {}});
+  }
+  if (!report.check || !report.check->first) return;
+  const replay::DamagedBlock& first = *report.check->first;
+  Figure* const damage = &*(figures->end() - 5);
+  damage[0].value = first.index;
+  damage[1].value = first.bytes;
+  damage[2].value = first.offset;
+  damage[3].value = hexadecimal(first.expected);
+  damage[4].value = hexadecimal(first.found);
 }
 
 void add_spread(Figures* figures, const std::string& name, const Spread* spread) {
@@ -108,6 +130,7 @@ void add_spread(Figures* figures, const std::string& name, const Spread* spread)
   add("_ns_mean", &Spread::mean_ns);
   add("_ns_p50", &Spread::p50_ns);
   add("_ns_p99", &Spread::p99_ns);
+  add("_ns_p999", &Spread::p999_ns);
   add("_ns_max", &Spread::max_ns);
 }
 
@@ -125,28 +148,36 @@ void add_times(Figures* figures, const std::optional<ReplayTimes>& times) {
     if (times) figures->back().value = value;
   };
   const ReplayTimes known = times.value_or(ReplayTimes{});
-  add("ns_per_pair", known.first_ns);
-  add("ns_per_pair_net", known.net_ns());
-  add("steady_ns_per_pair", known.steady_ns);
-  add("steady_ns_per_pair_net", known.net_steady_ns());
+  add("ns_per_pair", known.net_ns());
+  add("ns_per_pair_gross", known.first_ns);
+  add("steady_ns_per_pair", known.net_steady_ns());
+  add("steady_ns_per_pair_gross", known.steady_ns);
+  figures->push_back({"p999_ns", {}});
+  if (times) figures->back().value = times->first.p999_ns;
   add("loop_ns_per_pair", known.loop_ns);
   add("events_per_second", known.events_per_second());
   add_play(figures, "growing", times ? &times->first : nullptr);
   add_play(figures, "steady", times ? &times->steady : nullptr);
 }
 
-Figures figures_of(const ReplayedTrace& trace) {
+Figures figures_of(const ReplayOptions& options, const ReplayedTrace& trace) {
   Figures figures = {{"trace", trace.name},
                      {"path", trace.path},
                      {"format", trace.format},
                      {"events", trace.report.events},
                      {"allocations", trace.report.allocations},
-                     {"streams", trace.report.streams}};
+                     {"streams", trace.report.streams},
+                     {"growth", growth_of(options)},
+                     {"policy", std::string(pool::policy_name(options.pool.policy))},
+                     {"on_miss", std::string(pool::on_miss_name(options.pool.on_miss))},
+                     {"device", std::string(replay::replay_device_name(options.device))},
+                     {"capacity_bytes", {}}};
+  if (options.capacity_bytes != 0) figures.back().value = options.capacity_bytes;
   add_memory(&figures, trace.report);
   add_failures(&figures, trace.report);
   figures.push_back({"smallest_capacity_bytes", {}});
   if (trace.smallest) figures.back().value = trace.smallest->capacity_bytes;
-  figures.push_back({"smallest_over_peak", {}});
+  figures.push_back({"smallest_over_live", {}});
   if (trace.smallest) figures.back().value = trace.smallest->over_peak();
   add_times(&figures, trace.report.times);
   add_remarks(&figures, trace.remarks);
@@ -166,8 +197,7 @@ std::string csv_cell(const Figure& figure) {
   return quoted + "\"";
 }
 
-void write_figure(base::JsonWriter* json, const Figure& figure) {
-  json->key(figure.name);
+void write_value(base::JsonWriter* json, const Figure& figure) {
   if (const auto* number = std::get_if<std::uint64_t>(&figure.value)) {
     json->value(*number);
   } else if (const auto* real = std::get_if<double>(&figure.value)) {
@@ -176,6 +206,34 @@ void write_figure(base::JsonWriter* json, const Figure& figure) {
     json->value(*words);
   } else {
     json->null();
+  }
+}
+
+// The object that the figure is a part of, by the beginning of its name; empty: none.
+std::string_view object_of(const Figure& figure) {
+  for (const std::string_view object : kObjects) {
+    if (figure.name.starts_with(object)) return object;
+  }
+  return {};
+}
+
+void write_figures(base::JsonWriter* json, const Figures& figures) {
+  for (std::size_t i = 0; i < figures.size();) {
+    const std::string_view object = object_of(figures[i]);
+    if (object.empty()) {
+      json->key(figures[i].name);
+      write_value(json, figures[i++]);
+      continue;
+    }
+    json->key(object.substr(0, object.size() - 1));
+    const bool is_there = !std::holds_alternative<std::monostate>(figures[i].value);
+    is_there ? json->begin_object() : json->null();
+    for (; i < figures.size() && object_of(figures[i]) == object; ++i) {
+      if (!is_there) continue;
+      json->key(figures[i].name.substr(object.size()));
+      write_value(json, figures[i]);
+    }
+    if (is_there) json->end_object();
   }
 }
 
@@ -220,7 +278,8 @@ std::string damage_line(const ReplayedTrace& trace) {
   const bool at_end = first.index == trace.report.events;
   return wrapped(trace.name + ": contents of " + std::to_string(check->damaged) + " of " +
                      std::to_string(check->blocks) + " blocks DAMAGED. The first: a block of " +
-                     base::format_bytes(first.bytes) + " at its byte " + std::to_string(first.offset) +
+                     base::format_bytes(first.bytes) + " at its byte " + std::to_string(first.offset) + " (" +
+                     hexadecimal(first.found) + " instead of " + hexadecimal(first.expected) + ")" +
                      (at_end ? ", live at the end." : ", freed by event " + std::to_string(first.index) + "."),
                  0);
 }
@@ -243,15 +302,16 @@ std::string remarks_line(const ReplayedTrace& trace) {
 
 void add_time_rows(Table* table, const ReplayTimes& times) {
   const std::string loop = " without the loop's " + fixed(times.loop_ns, 1);
+  table->add_row({"events a second", fixed(times.events_per_second() / 1e6, 1) + " million", "decoded, growing"});
   table->add_row({"ns per pair, growing", fixed(times.first_ns, 1), fixed(times.net_ns(), 1) + loop});
   table->add_row({"ns per pair, steady", fixed(times.steady_ns, 1), fixed(times.net_steady_ns(), 1) + loop});
   const auto spread = [table](const char* name, const Spread& of) {
-    table->add_row({name, ns(of.p50_ns) + " / " + ns(of.p99_ns) + " / " + ns(of.max_ns),
+    table->add_row({name, ns(of.p50_ns) + " / " + ns(of.p99_ns) + " / " + ns(of.p999_ns) + " / " + ns(of.max_ns),
                     std::to_string(of.operations) + " operations"});
   };
   table->add_row({"hit: steady, without driver calls", fixed(times.steady.hit_pair_ns(), 1), "ns per pair, mean"});
-  spread("  allocate, p50 / p99 / max", times.steady.allocations);
-  spread("  free, p50 / p99 / max", times.steady.frees);
+  spread("  allocate, p50 / p99 / p99.9 / max", times.steady.allocations);
+  spread("  free, p50 / p99 / p99.9 / max", times.steady.frees);
   spread("with driver calls, growing", times.first.driver);
   spread("with driver calls, steady", times.steady.driver);
 }
@@ -347,33 +407,26 @@ std::string replay_text(const ReplayOptions& options, const std::vector<Replayed
 std::string replay_json(const ReplayOptions& options, const std::vector<ReplayedTrace>& traces) {
   std::string out;
   base::JsonWriter json(&out, base::JsonWriter::Style::pretty);
-  json.begin_object().member("growth", growth_of(options));
-  json.member("policy", pool::policy_name(options.pool.policy));
-  json.member("on_miss", pool::on_miss_name(options.pool.on_miss));
-  json.member("device", replay::replay_device_name(options.device)).key("capacity_bytes");
-  if (options.capacity_bytes == 0) {
-    json.null();
-  } else {
-    json.value(options.capacity_bytes);
-  }
-  json.key("traces").begin_array();
+  json.begin_array();
   for (const ReplayedTrace& trace : traces) {
     json.begin_object();
-    for (const Figure& figure : figures_of(trace)) write_figure(&json, figure);
+    write_figures(&json, figures_of(options, trace));
     json.end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
   return out + "\n";
 }
 
-std::string replay_csv(const std::vector<ReplayedTrace>& traces) {
+std::string replay_csv(const ReplayOptions& options, const std::vector<ReplayedTrace>& traces) {
   std::string out;
   for (const ReplayedTrace& trace : traces) {
-    const Figures figures = figures_of(trace);
+    const Figures figures = figures_of(options, trace);
     std::string names;
     std::string row;
     for (const Figure& figure : figures) {
-      names += (names.empty() ? "" : ",") + figure.name;
+      std::string name = figure.name;
+      std::replace(name.begin(), name.end(), '.', '_');
+      names += (names.empty() ? "" : ",") + name;
       row += (&figure == &figures.front() ? "" : ",") + csv_cell(figure);
     }
     if (out.empty()) out = names + "\n";

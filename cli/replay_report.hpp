@@ -24,7 +24,8 @@ struct ReplayedTrace {
 
 std::string replay_text(const replay::ReplayOptions& options, const std::vector<ReplayedTrace>& traces);
 std::string replay_json(const replay::ReplayOptions& options, const std::vector<ReplayedTrace>& traces);
-// A line of names, then a line a trace: the members of the JSON's traces, in the same order.
-std::string replay_csv(const std::vector<ReplayedTrace>& traces);
+// A line of names, then a line a trace: the members of the JSON's objects, in the same order; those of an object within
+// have its name before theirs.
+std::string replay_csv(const replay::ReplayOptions& options, const std::vector<ReplayedTrace>& traces);
 
 }  // namespace cistern::cli

@@ -1,4 +1,4 @@
-// Marks in the process's trace.
+// Marks in the process's trace: where a program says what it is doing, for those who read the trace.
 #include <cstring>
 #include <string_view>
 

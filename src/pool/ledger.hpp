@@ -33,6 +33,7 @@ struct Ledger {
 
   std::uint64_t allocations = 0;  // served since creation
   std::uint64_t frees = 0;
+  std::uint64_t magazine_hits = 0;  // of the allocations, those that a magazine served
   std::uint64_t failed_allocations = 0;  // ended in an error
   std::uint64_t misses = 0;              // needed the rescue list
   std::uint64_t growths = 0;             // times memory was taken from the device

@@ -199,6 +199,7 @@ void take_over_counts(PoolCore& pool, Magazine& magazine) noexcept {
   pool.allocated = grown(pool.allocated, magazine.allocated_bytes);
   pool.requested = grown(pool.requested, magazine.requested_bytes);
   counts.allocations = grown(counts.allocations, magazine.allocations);
+  counts.magazine_hits = grown(counts.magazine_hits, magazine.allocations);
   counts.frees = grown(counts.frees, magazine.frees);
   for (OwnersCount* count : {&magazine.allocated_bytes, &magazine.allocated_high, &magazine.requested_bytes,
                              &magazine.requested_high, &magazine.allocations, &magazine.frees}) {

@@ -17,6 +17,7 @@ void add_magazine(const Magazine& magazine, Ledger* ledger) {
   ledger->allocated_bytes = grown(ledger->allocated_bytes, magazine.allocated_bytes);
   ledger->requested_bytes = grown(ledger->requested_bytes, magazine.requested_bytes);
   ledger->allocations = grown(ledger->allocations, magazine.allocations);
+  ledger->magazine_hits = grown(ledger->magazine_hits, magazine.allocations);
   ledger->frees = grown(ledger->frees, magazine.frees);
   ledger->cached_bytes = grown(ledger->cached_bytes, magazine.cached_bytes);
   ledger->live_blocks -= static_cast<std::uint64_t>(magazine.cached_blocks.get());

@@ -4,12 +4,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "base/units.hpp"
-
 namespace cistern::replay {
 namespace {
 
-constexpr std::uint64_t kStrideBytes = 64 * base::kKiB;
 constexpr std::uint64_t kStampBytes = sizeof(std::uint64_t);
 
 std::uint64_t mixed(std::uint64_t value) noexcept {
@@ -21,10 +18,10 @@ std::uint64_t mixed(std::uint64_t value) noexcept {
 
 // Calls visit(offset, length, stamp) for every stamp of a block, until it returns false.
 template <typename Visit>
-void for_each_stamp(std::uint64_t bytes, std::uint64_t block, const Visit& visit) {
+void for_each_stamp(std::uint64_t bytes, std::uint64_t stride_bytes, std::uint64_t block, const Visit& visit) {
   const std::uint64_t length = std::min(bytes, kStampBytes);
   const std::uint64_t last = bytes - length;
-  for (std::uint64_t offset = 0; offset < last; offset += kStrideBytes) {
+  for (std::uint64_t offset = 0; offset < last; offset += stride_bytes) {
     // The last stamp would overwrite a part of one so near to the end.
     if (offset + length <= last && !visit(offset, length, mixed(mixed(block) + offset))) return;
   }
@@ -35,18 +32,22 @@ void for_each_stamp(std::uint64_t bytes, std::uint64_t block, const Visit& visit
 
 void BlockStamps::stamp(device::Address address, std::uint64_t bytes, std::uint64_t block) noexcept {
   auto* memory = static_cast<std::byte*>(device_.host_alias(address));
-  for_each_stamp(bytes, block, [memory](std::uint64_t offset, std::uint64_t length, std::uint64_t stamp) {
-    std::memcpy(memory + offset, &stamp, length);
-    return true;
-  });
+  for_each_stamp(bytes, stride_bytes_, block,
+                 [memory](std::uint64_t offset, std::uint64_t length, std::uint64_t stamp) {
+                   std::memcpy(memory + offset, &stamp, length);
+                   return true;
+                 });
 }
 
-std::optional<std::uint64_t> BlockStamps::find_damage(device::Address address, std::uint64_t bytes,
-                                                      std::uint64_t block) noexcept {
+std::optional<BlockStamps::Damage> BlockStamps::find_damage(device::Address address, std::uint64_t bytes,
+                                                            std::uint64_t block) noexcept {
   const auto* memory = static_cast<const std::byte*>(device_.host_alias(address));
-  std::optional<std::uint64_t> damage;
-  for_each_stamp(bytes, block, [&](std::uint64_t offset, std::uint64_t length, std::uint64_t stamp) {
-    if (std::memcmp(memory + offset, &stamp, length) != 0) damage = offset;
+  std::optional<Damage> damage;
+  for_each_stamp(bytes, stride_bytes_, block, [&](std::uint64_t offset, std::uint64_t length, std::uint64_t stamp) {
+    Damage seen{offset, 0, 0};
+    std::memcpy(&seen.expected, &stamp, length);
+    std::memcpy(&seen.found, memory + offset, length);
+    if (seen.found != seen.expected) damage = seen;
     return !damage.has_value();
   });
   return damage;

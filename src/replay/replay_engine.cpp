@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kSamples = 256;  // of fragmentation in a trace, about
 constexpr std::uint64_t kProgressEvents = 4096;
+constexpr std::uint64_t kStampsOfArenas = 64 * base::kKiB;
 
 template <typename Kind>
 base::Result<std::shared_ptr<device::Device>> as_device(base::Result<std::shared_ptr<Kind>> made) {
@@ -52,7 +53,8 @@ class FirstPass {
     report_->fragmentation.every_events = std::max<std::uint64_t>(1, trace.events.size() / kSamples);
     if (options.check) {
       report_->check.emplace();
-      stamps_.emplace(static_cast<PoolTarget&>(target).device());
+      const std::uint64_t page = options.pool.page_bytes;
+      stamps_.emplace(static_cast<PoolTarget&>(target).device(), page != 0 ? page : kStampsOfArenas);
     }
   }
 
@@ -109,10 +111,11 @@ class FirstPass {
   void look_at(std::uint64_t index, const TraceEvent& event, device::Address place) {
     if (!stamps_) return;
     ++report_->check->blocks;
-    const auto offset = stamps_->find_damage(place, event.bytes, event.slot);
-    if (!offset) return;
+    const auto damage = stamps_->find_damage(place, event.bytes, event.slot);
+    if (!damage) return;
     ++report_->check->damaged;
-    if (!report_->check->first) report_->check->first = DamagedBlock{index, event.bytes, *offset};
+    if (!report_->check->first)
+      report_->check->first = DamagedBlock{index, event.bytes, damage->offset, damage->expected, damage->found};
   }
 
   void sample() {

@@ -34,6 +34,7 @@ struct ReplayOptions {
   unsigned passes = kUsualPasses;  // of the measurement of time; 0: no times
   // Called now and then with the number of events replayed so far, in all passes together; see events_to_replay().
   std::function<void(std::uint64_t)> on_progress;
+  std::function<void()> on_pool_tried;  // progress of find_smallest()
   // Called after each event of the first pass with its number and the block's address (0: it has none). For tests that
   // damage memory.
   std::function<void(std::uint64_t, device::Address)> after_event;
@@ -52,7 +53,9 @@ struct FailedEvent {
 struct DamagedBlock {
   std::uint64_t index = 0;  // the event that freed it, or the number of events where it was live at the end
   std::uint64_t bytes = 0;
-  std::uint64_t offset = 0;  // of the first damaged stamp in the block
+  std::uint64_t offset = 0;    // of the first damaged stamp in the block
+  std::uint64_t expected = 0;  // what was written there, up to eight bytes
+  std::uint64_t found = 0;
 };
 
 // How fragmented memory was, looked at every so many events.
@@ -88,6 +91,12 @@ struct ReplayReport {
   // Peak reserved over the most that was live in what was served.
   double overhead() const noexcept { return ledger.overhead(); }
   std::uint64_t damaged() const noexcept { return check ? check->damaged : 0; }
+  // Share of allocations that a magazine served, in the first pass.
+  double magazine_hit_rate() const noexcept {
+    return ledger.allocations == 0
+               ? 0.0
+               : static_cast<double>(ledger.magazine_hits) / static_cast<double>(ledger.allocations);
+  }
 };
 
 std::string_view replay_device_name(ReplayDevice device) noexcept;

@@ -123,9 +123,10 @@ Spread spread_of(std::vector<std::uint64_t> values) {
   double sum = 0;
   for (const std::uint64_t value : values) sum += static_cast<double>(value);
   spread.mean_ns = sum / static_cast<double>(values.size());
-  const auto rank = [&values](std::size_t percent) { return values[(values.size() * percent + 99) / 100 - 1]; };
-  spread.p50_ns = rank(50);
-  spread.p99_ns = rank(99);
+  const auto rank = [&values](std::size_t per_mille) { return values[(values.size() * per_mille + 999) / 1000 - 1]; };
+  spread.p50_ns = rank(500);
+  spread.p99_ns = rank(990);
+  spread.p999_ns = rank(999);
   spread.max_ns = values.back();
   return spread;
 }
@@ -166,7 +167,10 @@ PlaySpread measure_spread(ReplayTarget& target, const DecodedTrace& trace, Place
     sort.push_back(elapsed - std::min(elapsed, clock_ns));
   }
   free_the_rest(target, places);
-  return {spread_of(std::move(allocations)), spread_of(std::move(frees)), spread_of(std::move(driver))};
+  std::vector<std::uint64_t> both = allocations;
+  both.insert(both.end(), frees.begin(), frees.end());
+  return {spread_of(std::move(allocations)), spread_of(std::move(frees)), spread_of(std::move(driver)),
+          spread_of(std::move(both)).p999_ns};
 }
 
 }  // namespace

@@ -27,14 +27,16 @@ struct Spread {
   double mean_ns = 0;
   std::uint64_t p50_ns = 0;  // nearest rank
   std::uint64_t p99_ns = 0;
+  std::uint64_t p999_ns = 0;
   std::uint64_t max_ns = 0;
 };
 
 // Of one play of the trace.
 struct PlaySpread {
-  Spread allocations;  // without driver calls
-  Spread frees;        // without driver calls
-  Spread driver;       // allocations and frees during which the driver was called
+  Spread allocations;         // without driver calls
+  Spread frees;               // without driver calls
+  Spread driver;              // allocations and frees during which the driver was called
+  std::uint64_t p999_ns = 0;  // of allocations and frees together, without driver calls
 
   // An allocation and a free that called no driver, in the mean.
   double hit_pair_ns() const noexcept { return allocations.mean_ns + frees.mean_ns; }

@@ -59,7 +59,9 @@ base::Result<std::optional<SmallestPool>> find_smallest(const TraceData& trace, 
     auto target = make_target(scanned);
     if (!target.is_ok()) return target.take_status();
     ++smallest.pools_tried;
-    if (serves_all(*target.value(), decoded)) return std::optional<SmallestPool>(smallest);
+    const bool is_enough = serves_all(*target.value(), decoded);
+    if (options.on_pool_tried) options.on_pool_tried();
+    if (is_enough) return std::optional<SmallestPool>(smallest);
   }
   return std::optional<SmallestPool>();
 }

@@ -1,3 +1,4 @@
+// Check sums have the published values, by table and by instruction, whatever the length and wherever they are split.
 #include "base/crc32c.hpp"
 
 #include <gtest/gtest.h>

@@ -78,7 +78,7 @@ class Leaks(unittest.TestCase):
             self.assertIn("are live at mark 'all allocated' and were allocated after 'warm'", text)
             result = run(BINARY, "leaks", trace, "--between", "all allocated", "--between", "warm")
             self.assertEqual((result.returncode, result.stdout), (3, ""))
-            self.assertIn("no mark 'warm' after 'all allocated' in the trace; its marks: 'all allocated'", result.stderr)
+            self.assertIn("no mark 'warm' after 'all allocated' in the trace; its marks: ", result.stderr)
         self.assertEqual(run(BINARY, "leaks", trace, "--between", "warm").returncode, 2)
 
     def test_a_killed_program_leaves_a_trace(self):
@@ -98,13 +98,13 @@ class Leaks(unittest.TestCase):
             self.assertIn(leaks.returncode, (0, 1))
             self.assertRegex(leaks.stderr, "has no end: the program was killed|is read up to its damage only")
             self.assertRegex(leaks.stderr, "lacks up to [0-9]+ events|has every event that had happened")
-            (found,) = json.loads(run(BINARY, "replay", "--json", "--passes", "0", path).stdout)["traces"]
+            (found,) = json.loads(run(BINARY, "replay", "--json", "--passes", "0", path).stdout)
             self.assertGreater(found["events"], 1000)
             self.assertIsNotNone(found["missing"])
 
     def test_waiting_for_room_makes_the_trace_complete(self):
         trace = self.traced("a.log", "30000", "balanced", CISTERN_TRACE_WHEN_FULL="WAIT", CISTERN_TRACE_STACK_DEPTH="0")
-        (found,) = json.loads(run(BINARY, "replay", "--json", "--passes", "0", trace).stdout)["traces"]
+        (found,) = json.loads(run(BINARY, "replay", "--json", "--passes", "0", trace).stdout)
         self.assertEqual((found["events"], found["dropped_events"], found["missing"]), (90000, 0, None))
 
     def test_the_articles_command(self):
@@ -121,7 +121,7 @@ class Leaks(unittest.TestCase):
             for policy in ("BEST_FIT", "FIRST_FIT"):
                 result = run(BINARY, "replay", "--json", "--passes", "0", "--policy", policy, self.traced(name))
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
-                (found,) = json.loads(result.stdout)["traces"]
+                (found,) = json.loads(result.stdout)
                 figures = [found[key] for key in ("format", "events", "allocations", "peak_live_bytes", "missing")]
                 self.assertEqual(figures, ["cistern", 500, 300, 400000, None])
 

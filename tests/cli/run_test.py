@@ -81,7 +81,7 @@ class Run(unittest.TestCase):
             self.assertGreater(os.path.getsize(trace), 1000)
             leaks = cistern("leaks", trace)
             self.assertEqual(leaks.returncode, 0, leaks.stdout + leaks.stderr)
-            (replayed,) = json.loads(cistern("replay", "--json", "--passes", "0", trace).stdout)["traces"]
+            (replayed,) = json.loads(cistern("replay", "--json", "--passes", "0", trace).stdout)
             self.assertEqual(replayed["peak_live_bytes"], json.loads(result.stdout)["pool"]["peak_live_bytes"])
             self.assertIsNone(replayed["missing"])
 

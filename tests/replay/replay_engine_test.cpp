@@ -182,6 +182,8 @@ TEST_P(ContentCheckTest, PlantedDamageIsFound) {
     EXPECT_EQ(report.check->first->index, 3U);
     EXPECT_EQ(report.check->first->bytes, bytes);
     EXPECT_EQ(report.check->first->offset, offset);
+    EXPECT_EQ(report.check->first->found & 0xFF, (report.check->first->expected + 1) & 0xFF);
+    EXPECT_EQ(report.check->first->found >> 8, report.check->first->expected >> 8);
   }
 }
 
