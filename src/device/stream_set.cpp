@@ -93,10 +93,19 @@ std::uint64_t StreamSet::threads() const noexcept {
 // --- Work --------------------------------------------------------------------------------------
 
 Status StreamSet::submit(StreamHandle handle, Work work) noexcept {
+  WorkId id = 0;
+  if (observer_ != nullptr) {
+    id = last_work_.fetch_add(1, std::memory_order_relaxed) + 1;
+    observer_->on_submit(id, handle, work);  // before it can begin
+  }
   Lock lock(mutex_);
   auto stream = find(handle);
-  if (!stream.is_ok()) return stream.take_status();
-  return push(stream.value(), {Kind::work, time_->now_ns(), std::move(work), nullptr}, lock);
+  Status status = stream.is_ok()
+                      ? push(stream.value(), {Kind::work, time_->now_ns(), std::move(work), nullptr, id}, lock)
+                      : stream.take_status();
+  lock.unlock();
+  if (!status.is_ok() && id != 0) observer_->on_end(id);
+  return status;
 }
 
 Status StreamSet::push(const StreamPtr& stream, Item item, Lock& lock) {
@@ -146,11 +155,13 @@ void StreamSet::do_front(Stream& stream, Lock& lock) {
     case Kind::work: {
       const std::uint64_t end_ns = std::max(stream.end_ns, item.submitted_ns) + item.work.duration_ns;
       lock.unlock();
+      if (item.id != 0) observer_->on_begin(item.id);
       if (item.work.duration_ns != 0) time_->wait_until(end_ns, stop_.get_token());
       const void* const outer = std::exchange(t_working_for, &stream);
       if (item.work.body) item.work.body();
       item.work.body = nullptr;  // what it holds may have destructors that call back
       t_working_for = outer;
+      if (item.id != 0) observer_->on_end(item.id);
       lock.lock();
       stream.end_ns = end_ns;
       break;
@@ -182,7 +193,7 @@ std::shared_ptr<StreamSet::Mark> StreamSet::mark_end(const StreamPtr& stream) {
   }
   // Something is queued or being done, so whoever does it will come to this too.
   mark->stream = stream;
-  stream->queue.push_back({Kind::mark, 0, {}, mark});
+  stream->queue.push_back({Kind::mark, 0, {}, mark, 0});
   stream->arrived.notify_one();
   return mark;
 }
@@ -290,7 +301,7 @@ Status StreamSet::stream_wait(StreamHandle handle, EventHandle event) noexcept {
     stream.value()->end_ns = std::max(stream.value()->end_ns, mark->at_ns);
     return {};
   }
-  return push(stream.value(), {Kind::wait, 0, {}, mark}, lock);
+  return push(stream.value(), {Kind::wait, 0, {}, mark, 0}, lock);
 }
 
 // --- Stepping and the end ----------------------------------------------------------------------

@@ -12,6 +12,7 @@
 // refused (busy).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,6 +21,7 @@
 #include <stop_token>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -43,6 +45,9 @@ class StreamSet {
   base::Status submit(StreamHandle handle, Work work) noexcept;
   base::Status wait_stream(StreamHandle handle) noexcept;
   base::Status wait_all() noexcept;  // destroyed streams' work too
+
+  // Is told of all work that is submitted from now on. Once, before any work.
+  void observe(std::shared_ptr<WorkObserver> observer) noexcept { observer_ = std::move(observer); }
 
   EventHandle create_event() noexcept;
   base::Status destroy_event(EventHandle event) noexcept;
@@ -73,6 +78,7 @@ class StreamSet {
     std::uint64_t submitted_ns;
     Work work;
     std::shared_ptr<Mark> mark;
+    WorkId id = 0;  // of work that is observed
   };
   struct Stream {
     StreamHandle handle = 0;
@@ -103,6 +109,8 @@ class StreamSet {
 
   const Completion completion_;
   const std::shared_ptr<WorkTime> time_;
+  std::shared_ptr<WorkObserver> observer_;
+  std::atomic<WorkId> last_work_{0};
   std::stop_source stop_;
   mutable std::mutex mutex_;
   std::condition_variable done_;  // something was done, anywhere

@@ -64,6 +64,8 @@ class TrackedDevice : public Device {
 
   // --- What a driver's own interface would launch ----------------------------------------------------------------
   base::Status submit(StreamHandle stream, Work work) noexcept;
+  // See StreamSet::observe.
+  void observe_work(std::shared_ptr<WorkObserver> observer) noexcept { streams_.observe(std::move(observer)); }
   // Under Completion::stepped: see StreamSet::step.
   base::Result<bool> step(StreamHandle stream) noexcept { return streams_.step(stream); }
 
