@@ -49,6 +49,7 @@ struct RescueResult {
   bool changed = false;  // search again
   bool limited = false;  // the pool's own limit stood in the way
   bool again = false;    // what was tried before may succeed now: begin the list again
+  bool is_idle = false;  // this pool has no use for the step, so there is nothing to tell of it
   base::Status failure;  // why nothing (more) was done; ok when the step had nothing to do
 };
 

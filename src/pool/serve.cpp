@@ -155,7 +155,7 @@ base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
       outcome = result.failure.text();
       limited = result.limited;  // the wall met last is the one to tell
     }
-    tried.emplace_back((*step)->name(), std::move(outcome));
+    if (!result.is_idle) tried.emplace_back((*step)->name(), std::move(outcome));
     ++step;
     if (result.again) {
       step = pool.rescue_steps.begin();
@@ -215,34 +215,49 @@ base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& req
   return served;
 }
 
-bool withdraw(PoolCore& pool, device::Address address, FreedBlock* freed, base::Status* wrong) {
+namespace {
+
+// The live block at `address`, which nobody else can free any more; no arena: explain_refused_free() says why.
+inline FreedBlock claim(PoolCore& pool, device::Address address) noexcept {
   Arena* arena = pool.arena_of(address);
-  if (arena == nullptr) {
-    *wrong = base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
-    return false;
-  }
+  if (arena == nullptr) return {};
   const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
-  // An owner of a magazine may be claiming the block at this moment, without the lock.
-  const auto is_claimed = [&](core::BlockRecord& record) {
-    return pool.rules.has_magazines ? claim_for_free(record, kBeingFreed) : cached_in(record) == 0;
-  };
-  if (block == core::kNoBlock || !is_claimed(arena->blocks().record(block))) {
-    *wrong = explain_bad_free(pool, *arena, address);
-    return false;
-  }
-  const core::BlockRecord& record = arena->blocks().record(block);
+  if (block == core::kNoBlock) return {};
+  core::BlockRecord& record = arena->blocks().record(block);
+  // Where there are magazines, an owner of one may be claiming the block at this moment, without the lock.
+  const bool is_claimed = pool.rules.has_magazines ? claim_for_free(record, kBeingFreed) : cached_in(record) == 0;
+  return is_claimed ? FreedBlock{arena, block} : FreedBlock{};
+}
+
+base::Status explain_refused_free(const PoolCore& pool, device::Address address) {
+  const Arena* arena = pool.arena_of(address);
+  if (arena != nullptr) return explain_bad_free(pool, *arena, address);
+  return base::not_found("no memory of pool '" + pool.options.name + "' lies at " + std::to_string(address));
+}
+
+// Takes a claimed block out of the counts and names.
+inline void end_ownership(PoolCore& pool, FreedBlock freed) noexcept {
+  const core::BlockRecord& record = freed.arena->blocks().record(freed.block);
+  const std::uint64_t bytes = freed.arena->blocks().range_of_live(freed.block).bytes;
   if (pool.rules.has_magazines) {
     if (Magazine* magazine = magazine_known_to_this_thread(pool)) {
       take_over_counts(pool, *magazine);
-      if (arena == pool.page_arena) make_room_in(pool, *magazine, arena->blocks().range_of_live(block).bytes);
+      if (freed.arena == pool.page_arena) make_room_in(pool, *magazine, bytes);
     }
   }
-  pool.allocated -= arena->blocks().range_of_live(block).bytes;
+  pool.allocated -= bytes;
   pool.requested -= record.requested_bytes;
   ++pool.counts.frees;
   if (record.name != 0) pool.names.remove(record.name);
-  *freed = {arena, block};
-  return true;
+}
+
+}  // namespace
+
+base::Result<FreedBlock> withdraw(PoolCore& pool, device::Address address) {
+  const FreedBlock freed = claim(pool, address);
+  if (freed.arena == nullptr) return explain_refused_free(pool, address);
+  end_ownership(pool, freed);
+  return freed;
 }
 
 base::Status give_up(PoolCore& pool, device::Address address) {
@@ -252,9 +267,10 @@ base::Status give_up(PoolCore& pool, device::Address address) {
   std::unique_ptr<Arena> direct;
   {
     PoolGuard lock(pool.mutex);
-    FreedBlock freed;
-    base::Status wrong;
-    if (!withdraw(pool, address, &freed, &wrong)) return wrong;
+    const FreedBlock freed = claim(pool, address);
+    if (freed.arena == nullptr) [[unlikely]]
+      return explain_refused_free(pool, address);
+    end_ownership(pool, freed);
     if (uses_of(freed.arena->blocks().record(freed.block)) != 0) [[unlikely]] {
       (void)free_after_work(pool, freed, core::kReadySlot, 0);  // a full batch is closed by the next free on a stream
       return {};

@@ -9,9 +9,9 @@ namespace cistern::pool {
 // The whole life of one allocation. Takes the pool's locks as it needs them.
 base::Result<device::Address> serve(PoolCore& pool, const AllocationRequest& request);
 
-// Ends the ownership of the block at `address`: claimed, counted, its name gone; for its arena it is live yet. False:
-// *wrong says what is wrong with the address, and nothing has changed. Pool's lock held.
-bool withdraw(PoolCore& pool, device::Address address, FreedBlock* freed, base::Status* wrong);
+// Ends the ownership of the block at `address`: claimed, counted, its name gone; for its arena it is live yet. Errors
+// as of Pool::free; nothing has changed then. Pool's lock held.
+base::Result<FreedBlock> withdraw(PoolCore& pool, device::Address address);
 
 // The end of one: see Pool::free.
 base::Status give_up(PoolCore& pool, device::Address address);

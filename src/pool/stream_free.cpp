@@ -20,11 +20,11 @@ base::Status give_up_on(PoolCore& pool, device::Address address, std::optional<d
     if (!waited.is_ok()) return waited.with_context("a block cannot be freed before the work on it is complete");
     lock.lock();
   }
-  FreedBlock freed;
-  base::Status wrong;
-  if (!withdraw(pool, address, &freed, &wrong)) return wrong;
-  const core::ReadinessSlot full = stream ? free_after_work(pool, freed, slot, 0)
-                                          : free_after_work(pool, freed, core::kReadySlot, all_taken_slots(pool));
+  auto freed = withdraw(pool, address);
+  if (!freed.is_ok()) return freed.take_status();
+  const core::ReadinessSlot full = stream
+                                       ? free_after_work(pool, freed.value(), slot, 0)
+                                       : free_after_work(pool, freed.value(), core::kReadySlot, all_taken_slots(pool));
   if (full != core::kReadySlot) (void)close_batch(pool, full, lock);  // refused: the next event will speak for it
   return {};
 }

@@ -7,12 +7,15 @@ namespace cistern::pool {
 
 namespace {
 
+bool has_single_user(const PoolCore& pool) noexcept { return pool.streams.users != StreamQueues::Users::many; }
+
 class RetireEventsStep final : public RescueStep {
  public:
   std::string_view name() const noexcept override { return "retire events"; }
   RescueOrder order() const noexcept override { return RescueOrder::retire_events; }
   RescueResult run(PoolCore& pool, const Need&, PoolLock& lock) override {
     RescueResult result;
+    result.is_idle = has_single_user(pool);
     result.changed = ask_events(pool, lock, &result.failure) > 0;
     if (result.changed) result.failure = {};
     return result;
@@ -26,7 +29,8 @@ class InsertWaitStep final : public RescueStep {
   RescueOrder order() const noexcept override { return RescueOrder::insert_wait; }
   RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) override {
     RescueResult result;
-    if (!pool.options.stream_waits || !need.stream || need.slot == core::kReadySlot) return result;
+    result.is_idle = !pool.options.stream_waits || has_single_user(pool);
+    if (result.is_idle || !need.stream || need.slot == core::kReadySlot) return result;
     const core::ReadinessSlot giver = find_giver(pool, need);
     if (giver == core::kReadySlot) return result;
     const EventInFlight last = pool.streams.slots[giver].in_flight.back();
@@ -70,6 +74,7 @@ class WaitForOldestStep final : public RescueStep {
   RescueOrder order() const noexcept override { return RescueOrder::wait_oldest; }
   RescueResult run(PoolCore& pool, const Need&, PoolLock& lock) override {
     RescueResult result;
+    result.is_idle = has_single_user(pool);
     result.changed = wait_for_oldest(pool, lock, &result.failure);
     if (result.changed) result.failure = {};
     result.again = result.changed;

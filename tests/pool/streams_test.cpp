@@ -319,6 +319,23 @@ TEST(PoolStreams, APoolThatGoesWaitsForWorkOnItsMemory) {
   EXPECT_EQ(pool.device->counters().events_created, pool.device->counters().events_destroyed);
 }
 
+TEST(PoolStreams, ARefusalTellsOfStreamsOnlyWhereThereAreSome) {
+  StreamPool pool(StreamPool::limited(2 * kMiB));
+  AllocationRequest request;
+  request.bytes = 2 * kMiB;
+  const device::Address rest = pool.allocate(kMiB);
+  EXPECT_EQ(pool->allocate(request).status().text().find("wait for work"), std::string_view::npos);
+  const device::StreamHandle first = pool.stream();
+  const device::Address at = pool.allocate(kMiB, first);
+  pool.submit(first);
+  pool.free(at, first);
+  const base::Status refused = pool->allocate(request).status();
+  EXPECT_EQ(refused.code(), StatusCode::limit_exceeded);
+  EXPECT_NE(refused.text().find("wait for work (nothing to do)"), std::string_view::npos) << refused.text();
+  EXPECT_EQ(pool.counters().event_waits, 1u) << "before it was refused";
+  EXPECT_TRUE(pool->free(rest).is_ok());
+}
+
 // Every call that streams make fails once: the request is served or refused as it would be, and nothing is lost.
 TEST(PoolStreams, EveryDeviceCallFailingOnceLosesNothing) {
   const auto scenario = [](StreamPool& pool) {
