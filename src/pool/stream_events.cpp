@@ -46,7 +46,7 @@ struct Asked {
   device::EventHandle event;
 };
 
-// What was complete is told to the slot if it is the same stream's still.
+// What was complete is told to the slot if its numbers mean the same still; else that was told before.
 void retire_same(PoolCore& pool, const Asked& asked) {
   if (pool.streams.slots[asked.slot].generation == asked.generation) retire_batches(pool, asked.slot, asked.batch);
 }
@@ -205,8 +205,10 @@ bool settle_streams(PoolCore& pool, PoolLock& lock) {
   // What is freed from now on is another batch, and pending.
   const StreamSlot& only = queues.slots[queues.only];
   const std::uint32_t last = only.open_batch;
+  const std::uint64_t numbers = only.generation;
   base::Status failure;
-  while (only.retired < last && is_anything_pending(pool) && wait_for_oldest(pool, lock, &failure)) {
+  while (only.generation == numbers && only.retired < last && is_anything_pending(pool) &&
+         wait_for_oldest(pool, lock, &failure)) {
   }
   if (!failure.is_ok()) {
     base::log(base::LogLevel::warning, "pool",

@@ -31,7 +31,8 @@ core::ReadinessSlot take_slot(StreamQueues& queues, device::StreamHandle stream)
   StreamSlot& slot = queues.slots[found];
   slot.stream = stream;
   slot.is_taken = true;
-  slot.generation = ++queues.streams_seen;
+  slot.generation = ++queues.last_generation;
+  ++queues.streams_seen;
   slot.is_leaving = false;
   slot.open_batch = 1;  // idle: no number of an earlier batch is remembered anywhere
   slot.retired = 0;
@@ -58,8 +59,8 @@ bool StreamSlot::needs_event() const noexcept {
   return is_taken && (open_frees != 0 || (covered + 1 < open_batch && recorders == 0));
 }
 
-bool StreamSlot::is_idle() const noexcept {
-  return open_frees == 0 && uses == 0 && calls == 0 && recorders == 0 && in_flight.empty() && retired + 1 == open_batch;
+bool StreamSlot::is_quiet() const noexcept {
+  return open_frees == 0 && recorders == 0 && in_flight.empty() && retired + 1 == open_batch;
 }
 
 core::ReadinessSlot enter_streams(PoolCore& pool, std::optional<device::StreamHandle> stream, PoolLock& lock) {
@@ -149,11 +150,21 @@ core::ReadinessSlot free_after_work(PoolCore& pool, FreedBlock freed, core::Read
     blocks.release(freed.block, parked.home);
     return full;
   }
+  ++queues.slots[parked.home.slot].uses;  // its numbers must keep their meaning
   set_cached_in(blocks.record(freed.block), kBeingFreed);
   queues.parked_bytes += bytes;
   queues.parked.push_back(std::move(parked));
   return full;
 }
+
+namespace {
+
+bool is_home_of_parked(const StreamQueues& queues, core::ReadinessSlot slot) noexcept {
+  return std::any_of(queues.parked.begin(), queues.parked.end(),
+                     [slot](const ParkedBlock& parked) { return parked.home.slot == slot; });
+}
+
+}  // namespace
 
 std::uint64_t retire_batches(PoolCore& pool, core::ReadinessSlot slot, std::uint32_t batch) {
   StreamQueues& queues = pool.streams;
@@ -175,10 +186,17 @@ std::uint64_t retire_batches(PoolCore& pool, core::ReadinessSlot slot, std::uint
     const bool is_ready = home.slot == core::kReadySlot || home.batch <= queues.slots[home.slot].retired;
     parked.arena->blocks().release(parked.block, is_ready ? core::Readiness{} : home);
     queues.parked_bytes -= freed;
+    --queues.slots[home.slot].uses;
     bytes += freed;
     return true;
   });
-  if (stream.is_leaving && stream.is_idle()) stream = {};  // the next stream's generation is another
+  if (stream.is_leaving && stream.is_idle()) {
+    stream = {};  // the next stream's generation is another
+  } else if (stream.is_quiet() && !is_home_of_parked(queues, slot)) {
+    stream.open_batch = 1;
+    stream.retired = 0;
+    stream.generation = ++queues.last_generation;
+  }
   return bytes;
 }
 

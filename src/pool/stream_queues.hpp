@@ -53,21 +53,23 @@ struct EventInFlight {
 struct StreamSlot {
   device::StreamHandle stream = 0;
   bool is_taken = false;
-  std::uint64_t generation = 0;  // of the slot: another stream has it when this has changed
+  std::uint64_t generation = 0;  // of the slot's batch numbers: others begin when this changes
   bool is_leaving = false;       // its stream is gone or going: no call finds it any more
   std::uint32_t open_batch = 1;  // frees go here
   std::uint32_t retired = 0;     // all batches up to this are complete
   std::uint32_t recorders = 0;   // threads between closing a batch and having its event in flight
   std::uint64_t open_frees = 0;  // in the open batch
   std::uint64_t open_bytes = 0;
-  std::uint64_t uses = 0;                // live blocks whose record names this slot
+  std::uint64_t uses = 0;                // live blocks whose record names this slot, and parked ones that will be its
   std::uint64_t calls = 0;               // misses on their way that remember this slot
   std::vector<EventInFlight> in_flight;  // ascending batch and order
 
   // Some batch that was closed, or has frees, has no event yet and nobody is recording one.
   bool needs_event() const noexcept;
-  // Nothing depends on this slot: its stream can be forgotten.
-  bool is_idle() const noexcept;
+  // All its frees are complete and nobody is about to say something of one.
+  bool is_quiet() const noexcept;
+  // And nothing else depends on this slot: its stream can be forgotten.
+  bool is_idle() const noexcept { return is_quiet() && uses == 0 && calls == 0; }
 };
 
 struct ParkedBlock {
@@ -89,6 +91,7 @@ struct StreamQueues {
   bool was_settled = false;  // users is many only because pages were about to leave
   std::uint32_t movers = 0;  // threads inside StreamsSettled
   std::uint64_t streams_seen = 0;
+  std::uint64_t last_generation = 0;
   std::array<StreamSlot, core::kMaxReadinessSlots> slots;  // the first is nobody's
   std::vector<device::EventHandle> spare_events;
   std::vector<ParkedBlock> parked;
@@ -118,7 +121,7 @@ core::ReadinessSlot free_after_work(PoolCore& pool, FreedBlock freed, core::Read
 // The slots whose streams may use any block: what quarantine waits for.
 SlotMask all_taken_slots(const PoolCore& pool) noexcept;
 
-// All batches of a slot up to `batch` are complete.
+// All batches of a slot up to `batch` are complete. When none is left, the numbers begin anew: they have 32 bits.
 std::uint64_t retire_batches(PoolCore& pool, core::ReadinessSlot slot, std::uint32_t batch);
 
 // Closes the open batch of a slot and records an event behind it. A failure changes nothing that anybody relies on: the
