@@ -18,6 +18,7 @@
 
 #include "cistern/cistern.h"
 #include "cistern/outcome.hpp"
+#include "cistern/pool_options.hpp"
 
 namespace cistern {
 
@@ -198,72 +199,6 @@ class Buffer {
 // ---- Pools
 // -----------------------------------------------------------------------------------------------------------
 
-enum class Policy : std::uint32_t {
-  by_default = CISTERN_POLICY_DEFAULT,
-  best_fit = CISTERN_POLICY_BEST_FIT,
-  first_fit = CISTERN_POLICY_FIRST_FIT,
-  exact_best_fit = CISTERN_POLICY_EXACT_BEST_FIT,
-};
-enum class Growth : std::uint32_t {
-  by_default = CISTERN_GROWTH_DEFAULT,
-  expandable = CISTERN_GROWTH_EXPANDABLE,
-  arenas = CISTERN_GROWTH_ARENAS,
-};
-enum class OnMiss : std::uint32_t {
-  by_default = CISTERN_ON_MISS_DEFAULT,
-  grow_first = CISTERN_ON_MISS_GROW_FIRST,
-  stitch_first = CISTERN_ON_MISS_STITCH_FIRST,
-};
-enum class Lifetime : std::uint32_t {
-  transient = CISTERN_LIFETIME_TRANSIENT,
-  persistent = CISTERN_LIFETIME_PERSISTENT,
-  weights = CISTERN_LIFETIME_WEIGHTS,
-};
-
-// See cistern_pool_options; 0 is each field's default.
-struct PoolOptions {
-  std::string name = "pool";
-  Policy policy = Policy::by_default;
-  Growth growth = Growth::by_default;
-  OnMiss on_miss = OnMiss::by_default;
-  std::uint64_t initial_bytes = 0;
-  std::uint64_t limit_bytes = 0;
-  std::uint64_t page_bytes = 0;
-  std::uint64_t round_bytes = 0;
-  std::uint64_t growth_bytes = 0;
-  std::uint64_t max_growth_bytes = 0;
-  std::uint64_t direct_bytes = 0;
-  std::uint64_t magazine_bytes = 0;
-  bool stream_waits = false;
-  bool quarantine = false;
-
-  // Defaults, and what the CISTERN_* variables set.
-  static Result<PoolOptions> try_from_environment() {
-    cistern_pool_options_t from{};
-    from.struct_size = sizeof from;
-    Status status = Status::of(cistern_pool_options_from_environment(&from));
-    if (!status.ok()) return status;
-    PoolOptions options;
-    options.policy = static_cast<Policy>(from.policy);
-    options.growth = static_cast<Growth>(from.growth);
-    options.on_miss = static_cast<OnMiss>(from.on_miss);
-    options.initial_bytes = from.initial_bytes;
-    options.limit_bytes = from.limit_bytes;
-    options.page_bytes = from.page_bytes;
-    options.round_bytes = from.round_bytes;
-    options.growth_bytes = from.growth_bytes;
-    options.max_growth_bytes = from.max_growth_bytes;
-    options.direct_bytes = from.direct_bytes;
-    options.magazine_bytes = from.magazine_bytes;
-    options.stream_waits = from.stream_waits != 0;
-    options.quarantine = from.quarantine != 0;
-    return options;
-  }
-#if CISTERN_HAS_EXCEPTIONS
-  static PoolOptions from_environment() { return try_from_environment().value(); }
-#endif
-};
-
 // What to allocate: Allocation(4096).tag("weights").name("conv1"). Texts are not copied: they must live until the call.
 class Allocation {
  public:
@@ -319,6 +254,9 @@ struct Ledger : cistern_ledger_t {
   }
 };
 
+// What a compaction did; see cistern.h.
+using Compaction = cistern_compaction_t;
+
 class Pool {
  public:
   Pool() noexcept = default;
@@ -353,6 +291,11 @@ class Pool {
     given.magazine_bytes = options.magazine_bytes;
     given.stream_waits = options.stream_waits ? 1 : 0;
     given.quarantine = options.quarantine ? 1 : 0;
+    given.compaction = static_cast<std::uint32_t>(options.compaction);
+    given.compact_interval_ms = options.compact_interval_ms;
+    given.compact_threshold = options.compact_threshold;
+    given.compact_max_blocks = options.compact_max_blocks;
+    given.compact_step_us = options.compact_step_us;
     return create_from(device, &given);
   }
   // Live blocks are gone then; their number is returned.
@@ -411,6 +354,20 @@ class Pool {
     if (!status.ok()) return status;
     return returned;
   }
+  // Uses a quiet moment, see cistern_compact(); 0: no bound.
+  Result<Compaction> try_compact(std::uint64_t max_bytes = 0, std::uint64_t max_us = 0) {
+    Compaction result{};
+    result.struct_size = sizeof(cistern_compaction_t);
+    Status status = Status::of(cistern_compact(handle_, max_bytes, max_us, &result));
+    if (!status.ok()) return status;
+    return result;
+  }
+  Result<std::uint64_t> try_backing_generation(Address address, std::uint64_t bytes) const {
+    std::uint64_t generation = 0;
+    Status status = Status::of(cistern_backing_generation(handle_, address, bytes, &generation));
+    if (!status.ok()) return status;
+    return generation;
+  }
   Result<Ledger> try_ledger() const {
     Ledger ledger{};
     ledger.struct_size = sizeof(cistern_ledger_t);
@@ -452,6 +409,12 @@ class Pool {
   void register_range(Address address, std::uint64_t bytes) { throw_unless_ok(try_register_range(address, bytes)); }
   void unregister_range(Address address, std::uint64_t bytes) { throw_unless_ok(try_unregister_range(address, bytes)); }
   std::uint64_t trim(std::uint64_t keep_bytes = 0) { return try_trim(keep_bytes).value(); }
+  Compaction compact(std::uint64_t max_bytes = 0, std::uint64_t max_us = 0) {
+    return try_compact(max_bytes, max_us).value();
+  }
+  std::uint64_t backing_generation(Address address, std::uint64_t bytes) const {
+    return try_backing_generation(address, bytes).value();
+  }
   Ledger ledger() const { return try_ledger().value(); }
   void reset_peaks() { throw_unless_ok(try_reset_peaks()); }
   std::string snapshot_json() const { return try_snapshot_json().value(); }

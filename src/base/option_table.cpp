@@ -138,6 +138,52 @@ std::vector<OptionSpec> stream_options() {
   };
 }
 
+std::vector<OptionSpec> compaction_options() {
+  return {
+      {.name = "CISTERN_COMPACT",
+       .type = OptionType::flag,
+       .range = "ON|OFF",
+       .default_value = "OFF",
+       .doc = "A thread of the library joins free pages in quiet moments, before a request misses. Also ON where "
+              "CISTERN_COMPACT_THRESHOLD or CISTERN_COMPACT_INTERVAL_MS is set and this is not.",
+       .aliases = {}},
+      {.name = "CISTERN_COMPACT_INTERVAL_MS",
+       .type = OptionType::integer,
+       .range = "1..86400000",
+       .default_value = "5000",
+       .doc = "How often the thread looks whether compaction would help, in milliseconds.",
+       .aliases = {"ASCEND_MEMPOOL_COMPACT_INTERVAL"},
+       .min_value = 1,
+       .max_value = 86'400'000},
+      {.name = "CISTERN_COMPACT_THRESHOLD",
+       .type = OptionType::real,
+       .range = "0.01..1",
+       .default_value = "0.3",
+       .doc =
+           "It would help above this fragmentation rate (1 - largest hole / all holes), and whenever a recent request "
+           "size fits into free memory but into no hole. 1 leaves only the second.",
+       .aliases = {"ASCEND_MEMPOOL_COMPACT_THRESHOLD"},
+       .min_value = 0.01,
+       .max_value = 1},
+      {.name = "CISTERN_COMPACT_MAX_BLOCKS",
+       .type = OptionType::integer,
+       .range = "0..1000000000",
+       .default_value = "10000",
+       .doc = "And above this many blocks, live and free.",
+       .aliases = {},
+       .max_value = 1'000'000'000},
+      {.name = "CISTERN_COMPACT_STEP_US",
+       .type = OptionType::integer,
+       .range = "10..1000000",
+       .default_value = "500",
+       .doc = "The step budget in microseconds: pages move in batches as large as this pays for, and nobody else waits "
+              "longer for any compaction, whoever asked for it.",
+       .aliases = {},
+       .min_value = 10,
+       .max_value = 1'000'000},
+  };
+}
+
 std::vector<OptionSpec> trace_options() {
   return {
       {.name = "CISTERN_TRACE",
@@ -209,7 +255,8 @@ std::vector<OptionSpec> other_options() {
 
 std::vector<OptionSpec> make_table() {
   std::vector<OptionSpec> table;
-  for (auto* part : {placement_options, size_options, growth_options, stream_options, trace_options, other_options}) {
+  for (auto* part : {placement_options, size_options, growth_options, stream_options, compaction_options, trace_options,
+                     other_options}) {
     for (OptionSpec& spec : part()) table.push_back(std::move(spec));
   }
   return table;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "capi/handle_table.hpp"
 #include "capi/thread_record.hpp"
 #include "cistern/cistern.h"
+#include "compact/scheduler.hpp"
 #include "device/device.hpp"
 #include "pool/pool.hpp"
 
@@ -27,6 +29,9 @@ struct DeviceEntry {
 
 struct PoolEntry {
   std::unique_ptr<pool::Pool> pool;
+  std::unique_ptr<compact::Scheduler> scheduler{};  // null: the pool is not compacted actively
+  std::mutex listener_mutex{};
+  std::shared_ptr<pool::BackingListener> listener{};  // the pool's, as set through this interface
 };
 
 // There before any constructor of the program runs and after every destructor: both may call.
@@ -87,6 +92,15 @@ cistern_status_t with_pool(const cistern_pool_t* handle, std::string_view functi
       pool_handles, handle, function,
       [](PoolEntry& entry) -> const device::DeviceInfo& { return entry.pool->device().info(); },
       [&](PoolEntry& entry) { return action(*entry.pool); });
+}
+
+// Calls action(PoolEntry&) -> base::Status.
+template <typename Action>
+cistern_status_t with_pool_entry(const cistern_pool_t* handle, std::string_view function,
+                                 const Action& action) noexcept {
+  return with_handle<PoolEntry>(
+      pool_handles, handle, function,
+      [](PoolEntry& entry) -> const device::DeviceInfo& { return entry.pool->device().info(); }, action);
 }
 
 // Calls action(const std::shared_ptr<device::Device>&) -> base::Status.

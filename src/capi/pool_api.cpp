@@ -64,6 +64,11 @@ cistern_ledger_t ledger_to_c(const pool::Ledger& ledger) noexcept {
   out.trims = ledger.trims;
   out.stitches = ledger.stitches;
   out.stitched_pages = ledger.stitched_pages;
+  out.compactions = ledger.compactions;
+  out.compacted_bytes = ledger.compacted_bytes;
+  out.longest_repair_ns = ledger.longest_repair_ns;
+  out.longest_hold_ns = ledger.longest_hold_ns;
+  out.exposure = ledger.exposure;
   return out;
 }
 
@@ -84,7 +89,9 @@ cistern_status_t cistern_pool_create(cistern_device_t* device, const cistern_poo
     if (pool == nullptr) return base::invalid_argument("the place for the pool is NULL");
     auto made = make_pool(opened, options);
     if (!made.is_ok()) return made.take_status();
-    auto entry = std::make_unique<capi::PoolEntry>(capi::PoolEntry{made.take()});
+    auto entry = std::make_unique<capi::PoolEntry>();
+    entry->pool = made.take();
+    entry->scheduler = compact::Scheduler::start(*entry->pool);
     auto handle = capi::pool_handles.issue(entry.get());
     if (!handle.is_ok()) return handle.take_status();
     static_cast<void>(entry.release());  // the table's now

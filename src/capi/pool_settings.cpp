@@ -34,6 +34,23 @@ static_assert(is_next(CISTERN_GROWTH_ARENAS, pool::Growth::arenas));
 static_assert(is_next(CISTERN_ON_MISS_GROW_FIRST, pool::OnMiss::grow_first));
 static_assert(is_next(CISTERN_ON_MISS_STITCH_FIRST, pool::OnMiss::stitch_first));
 
+base::Status read_compaction(const cistern_pool_options_t& given, pool::PoolOptions* options) {
+  if (given.compaction > CISTERN_COMPACTION_ACTIVE) {
+    return base::invalid_argument("compaction = " + std::to_string(given.compaction) + " is not one of 0 to " +
+                                  std::to_string(CISTERN_COMPACTION_ACTIVE));
+  }
+  if (!(given.compact_threshold >= 0 && given.compact_threshold <= 1)) {
+    return base::invalid_argument("compact_threshold = " + std::to_string(given.compact_threshold) +
+                                  " is not between 0 and 1");
+  }
+  options->compact_actively = given.compaction == CISTERN_COMPACTION_ACTIVE;
+  if (given.compact_interval_ms != 0) options->compact_interval_ms = given.compact_interval_ms;
+  if (given.compact_threshold != 0) options->compact_threshold = given.compact_threshold;
+  if (given.compact_max_blocks != 0) options->compact_max_blocks = given.compact_max_blocks;
+  if (given.compact_step_us != 0) options->step_us = given.compact_step_us;
+  return {};
+}
+
 }  // namespace
 
 base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t& given) {
@@ -57,6 +74,8 @@ base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t
   }
   options.stream_waits = given.stream_waits != 0;
   options.quarantine = given.quarantine != 0;
+  wrong = read_compaction(given, &options);
+  if (!wrong.is_ok()) return wrong;
   return options;
 }
 
@@ -89,6 +108,11 @@ cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexc
   out.magazine_bytes = options.magazine_bytes;
   out.stream_waits = options.stream_waits ? 1 : 0;
   out.quarantine = options.quarantine ? 1 : 0;
+  out.compaction = options.compact_actively ? CISTERN_COMPACTION_ACTIVE : CISTERN_COMPACTION_OFF;
+  out.compact_interval_ms = static_cast<std::uint32_t>(options.compact_interval_ms);
+  out.compact_threshold = options.compact_threshold;
+  out.compact_max_blocks = options.compact_max_blocks;
+  out.compact_step_us = options.step_us;
   return out;
 }
 

@@ -55,8 +55,38 @@ void write_ledger(JsonWriter& json, const pool::Ledger& ledger) {
   json.member("trims", ledger.trims);
   json.member("stitches", ledger.stitches);
   json.member("stitched_pages", ledger.stitched_pages);
+  json.member("compactions", ledger.compactions);
+  json.member("compacted_bytes", ledger.compacted_bytes);
+  json.member("exposure", ledger.exposure);
   json.member("fragmentation_rate", ledger.fragmentation_rate());
   json.member("overhead", ledger.overhead());
+  json.end_object();
+}
+
+void write_pauses(JsonWriter& json, std::string_view key, const pool::PauseCounts& pauses) {
+  json.key(key).begin_object();
+  json.member("count", pauses.count());
+  json.member("total_ns", pauses.total_ns);
+  json.member("p50_ns", pauses.quantile_ns(0.5));
+  json.member("p99_ns", pauses.quantile_ns(0.99));
+  json.member("longest_ns", pauses.longest_ns);
+  json.key("below_us").begin_array();  // each bucket's end and how many pauses it has; empty ones are left out
+  for (unsigned bucket = 0; bucket < pool::PauseCounts::kBuckets; ++bucket) {
+    if (pauses.counts[bucket] == 0) continue;
+    json.begin_object();
+    json.member("end_us", std::uint64_t{1} << bucket).member("count", pauses.counts[bucket]);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+void write_compaction(JsonWriter& json, const pool::Snapshot& snapshot) {
+  json.key("compaction").begin_object();
+  json.member("stitchable_bytes", snapshot.stitchable_bytes);
+  json.member("stitchable_share", snapshot.stitchable_share());
+  write_pauses(json, "requester_pauses", snapshot.requester_pauses);
+  write_pauses(json, "other_pauses", snapshot.other_pauses);
   json.end_object();
 }
 
@@ -123,6 +153,7 @@ std::string snapshot_json(const pool::Snapshot& snapshot) {
   json.member("format", "cistern.snapshot").member("version", kSnapshotVersion);
   json.member("pool", snapshot.pool).member("device", snapshot.device);
   write_ledger(json, snapshot.ledger);
+  write_compaction(json, snapshot);
   write_tags(json, snapshot.tags);
   json.key("arenas").begin_array();
   for (const pool::ArenaSnapshot& arena : snapshot.arenas) write_arena(json, arena);

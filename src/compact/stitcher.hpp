@@ -25,6 +25,9 @@ class StitchStep final : public pool::RescueStep {
   explicit StitchStep(pool::RescueOrder order) noexcept : order_(order) {}
   std::string_view name() const noexcept override { return "stitch"; }
   pool::RescueOrder order() const noexcept override { return order_; }
+  // Of two in a list, the one after growth compacts.
+  pool::BatchResult compact(pool::PoolCore& pool, const pool::Need& hole, const pool::BatchBudget& budget,
+                            pool::PoolLock& lock) override;
   pool::RescueResult run(pool::PoolCore& pool, const pool::Need& need, pool::PoolLock& lock) override;
 
  private:

@@ -1,6 +1,8 @@
 #include "core/fragmentation.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 namespace cistern::core {
 
@@ -12,6 +14,17 @@ double fragmentation_rate(const Suballocator& arena) noexcept {
 
 double ExposureWindow::exposure(const Suballocator& arena) const noexcept {
   return exposure(arena.largest_free_bytes(), arena.totals().free_ready_bytes);
+}
+
+std::vector<std::uint64_t> ExposureWindow::exposed_sizes(std::uint64_t largest_free_bytes,
+                                                         std::uint64_t total_free_bytes) const {
+  const std::uint64_t count = std::min<std::uint64_t>(recorded_, kSizes);
+  std::vector<std::uint64_t> exposed;
+  std::copy_if(sizes_.begin(), sizes_.begin() + static_cast<std::ptrdiff_t>(count), std::back_inserter(exposed),
+               [&](std::uint64_t bytes) { return bytes > largest_free_bytes && bytes <= total_free_bytes; });
+  std::sort(exposed.begin(), exposed.end(), std::greater<>());
+  exposed.erase(std::unique(exposed.begin(), exposed.end()), exposed.end());
+  return exposed;
 }
 
 double ExposureWindow::exposure(std::uint64_t largest_free_bytes, std::uint64_t total_free_bytes) const noexcept {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "core/suballocator.hpp"
 
@@ -29,6 +30,8 @@ class ExposureWindow {
   double exposure(const Suballocator& arena) const noexcept;
   // The same for several arenas taken together: their largest hole and their free memory in sum.
   double exposure(std::uint64_t largest_free_bytes, std::uint64_t total_free_bytes) const noexcept;
+  // These sizes, each once, the largest first.
+  std::vector<std::uint64_t> exposed_sizes(std::uint64_t largest_free_bytes, std::uint64_t total_free_bytes) const;
 
  private:
   std::array<std::uint64_t, kSizes> sizes_{};

@@ -49,8 +49,7 @@ DeviceInfo describe(const SimulatedConfig& config) {
                        .copy = config.backed,
                        .events = true,
                        .host_access = config.backed && !config.strict,
-                       .host_alias = config.backed,
-                       .unmap_needs_idle = true};
+                       .host_alias = config.backed};
   return info;
 }
 

@@ -41,6 +41,7 @@ void extend_to_step(const PoolCore& pool, const Arena& arena, core::RepairPlan* 
 
 RescueResult grow_expandable(PoolCore& pool, Arena& arena, const Need& need, PoolLock& lock) {
   RescueResult result;
+  settle_stuck(pool, lock);
   core::RepairPlan plan;
   const std::uint64_t room_pages = room_under_limit(pool) / arena.page_bytes();
   if (!arena.blocks().plan_repair(need.bytes, need.alignment, {room_pages, false}, &plan)) {

@@ -113,6 +113,13 @@ Snapshot take_snapshot(const PoolCore& pool) {
   snapshot.ledger = pool.ledger();
   snapshot.tags = holders_by_tag(pool);
   for (const auto& arena : pool.arenas) snapshot.arenas.push_back(snapshot_arena(pool, *arena));
+  if (pool.page_arena != nullptr) {
+    for (const core::Range& range : pool.page_arena->blocks().wholly_free_pages()) {
+      snapshot.stitchable_bytes += range.bytes;
+    }
+  }
+  snapshot.requester_pauses = pool.pauses.requester.read();
+  snapshot.other_pauses = pool.pauses.others.read();
   return snapshot;
 }
 

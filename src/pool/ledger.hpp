@@ -41,6 +41,12 @@ struct Ledger {
   std::uint64_t stitches = 0;            // times holes' pages were put together for a request
   std::uint64_t stitched_pages = 0;      // pages that moved in these
 
+  std::uint64_t compactions = 0;        // times memory was moved with no request in need
+  std::uint64_t compacted_bytes = 0;    // remapped and copied in these
+  std::uint64_t longest_repair_ns = 0;  // a request waited for its own stitch
+  std::uint64_t longest_hold_ns = 0;    // others can have waited for compaction at once; see pauses.hpp
+  double exposure = 0;                  // share of the last 256 sizes that free memory holds in sum but in no hole
+
   // 1 - largest hole / all holes; 0 when there are none.
   double fragmentation_rate() const noexcept {
     return free_bytes == 0 ? 0.0 : 1.0 - static_cast<double>(largest_free_bytes) / static_cast<double>(free_bytes);

@@ -79,6 +79,13 @@ base::Result<PoolOptions> pool_options_from(const base::OptionSet& set) {
   options.direct_bytes = set.bytes("CISTERN_DIRECT_BYTES");
   options.stream_waits = set.flag("CISTERN_STREAM_WAITS");
   options.quarantine = set.flag("CISTERN_QUARANTINE");
+  options.step_us = static_cast<std::uint64_t>(set.integer("CISTERN_COMPACT_STEP_US"));
+  options.compact_interval_ms = static_cast<std::uint64_t>(set.integer("CISTERN_COMPACT_INTERVAL_MS"));
+  options.compact_threshold = set.real("CISTERN_COMPACT_THRESHOLD");
+  options.compact_max_blocks = static_cast<std::uint64_t>(set.integer("CISTERN_COMPACT_MAX_BLOCKS"));
+  // Who says when wants it, unless he says no.
+  const bool implied = set.is_set("CISTERN_COMPACT_INTERVAL_MS") || set.is_set("CISTERN_COMPACT_THRESHOLD");
+  options.compact_actively = set.is_set("CISTERN_COMPACT") ? set.flag("CISTERN_COMPACT") : implied;
   return options;
 }
 

@@ -36,11 +36,16 @@ struct PoolOptions {
   std::uint64_t round_bytes = 512;  // requests are rounded up to a multiple; power of two >= 512
   std::uint64_t growth_bytes = 0;   // least step of growth; 0: one page, or 2 MiB for driver arenas
   std::uint64_t max_growth_bytes = std::uint64_t{1} << 30;  // driver arenas double up to this step
-  std::uint64_t magazine_bytes = 0;    // freed blocks that each thread may keep for itself; 0: none
-  std::uint64_t direct_bytes = 0;      // requests of at least this size get their own driver allocation; 0: never
-  std::uint64_t slack_percent = 2;     // growth above the peak of live bytes that ends recurring stitches; 0: none
-  std::uint64_t step_us = 500;         // nobody waits longer for compaction that is not his own; see transfers.hpp
-  const base::Clock* clock = nullptr;  // of budgets and pauses; null: the machine's. Outlives the pool
+  std::uint64_t magazine_bytes = 0;  // freed blocks that each thread may keep for itself; 0: none
+  std::uint64_t direct_bytes = 0;    // requests of at least this size get their own driver allocation; 0: never
+  std::uint64_t slack_percent = 2;   // growth above the peak of live bytes that ends recurring stitches; 0: none
+  // Compaction. Nobody waits longer than a step for any that is not his own (see transfers.hpp).
+  std::uint64_t step_us = 500;
+  bool compact_actively = false;             // a thread compacts in quiet moments (see compact/scheduler.hpp)
+  std::uint64_t compact_interval_ms = 5000;  // how often it looks, at least 1
+  double compact_threshold = 0.3;            // it has a reason above this fragmentation rate
+  std::uint64_t compact_max_blocks = 10000;  // or above this many blocks
+  const base::Clock* clock = nullptr;        // of budgets and pauses; null: the machine's. Outlives the pool
   bool stream_waits = false;  // a stream may be made to wait, on the device, for another's work, to get its memory
   bool quarantine = false;    // what is freed without a stream waits for the work of all streams
 };

@@ -38,55 +38,59 @@ void PageTransfer::unmark_target() {
   for (const Fill& fill : fills_) arena_.blocks().settle(fill.block, BlockState::vacant);
 }
 
-bool PageTransfer::next_batch(std::uint64_t max_pages) {
-  settle_donors();
-  if (!status_.is_ok()) return false;
-  const std::uint64_t marked = mark_donors(max_pages);
-  if (marked == 0 && stale_ && !fills_.empty()) {
-    status_ = base::Status(base::StatusCode::busy, "pages that were to move have been allocated meanwhile");
-    return false;
+bool PageTransfer::mark_donors(std::uint64_t ranges) {
+  core::Suballocator& blocks = arena_.blocks();
+  for (; ranges > 0 && donors_.size() < plan_.donors.size(); --ranges) {
+    Donor donor;
+    donor.range = plan_.donors[donors_.size()];
+    // Since the plan was made the range may have been allocated, or given its pages to somebody else's repair.
+    const bool is_free = blocks.view(blocks.find_containing(donor.range.offset)).state == BlockState::free;
+    if (is_free) donor.block = blocks.begin_move(donor.range);
+    if (donor.block == kNoBlock) {
+      stale_ = true;
+      status_ = base::Status(base::StatusCode::busy, "pages that were to move have been allocated meanwhile");
+      return false;
+    }
+    donors_left_ += donor.range.bytes / arena_.page_bytes();
+    donors_.push_back(donor);
   }
-  // New pages come when all donors are done. What donors lost to others is not made up for: that needs a new plan.
-  new_in_batch_ = marked == 0 && !stale_ ? std::min(max_pages, new_left_) : 0;
+  return donors_.size() < plan_.donors.size();
+}
+
+bool PageTransfer::unmark(std::uint64_t ranges) {
+  for (; ranges > 0 && !donors_.empty(); --ranges) {
+    arena_.blocks().settle(donors_.back().block, BlockState::free);
+    donors_.pop_back();
+  }
+  if (!donors_.empty()) return true;
+  unmark_target();
+  return false;
+}
+
+bool PageTransfer::next_batch(std::uint64_t max_pages) {
+  settle_batch();
+  if (!status_.is_ok()) return false;
+  donors_in_batch_ = std::min(max_pages, donors_left_);
+  // New pages come when all donors are done.
+  new_in_batch_ = donors_in_batch_ == 0 ? std::min(max_pages, new_left_) : 0;
   new_left_ -= new_in_batch_;
-  batch_pages_ = marked + new_in_batch_;
+  batch_pages_ = donors_in_batch_ + new_in_batch_;
   return batch_pages_ > 0;
 }
 
-void PageTransfer::settle_donors() {
-  core::Suballocator& blocks = arena_.blocks();
-  for (const Donor& donor : batch_) {
-    if (donor.vacated == 0) {
-      blocks.settle(donor.block, BlockState::free);
-      continue;
-    }
-    const core::BlockIndex rest = blocks.settle(donor.block, BlockState::vacant, donor.vacated);
-    if (rest != kNoBlock) blocks.settle(rest, BlockState::free);
-    vacated_.push_back({donor.range.offset, donor.vacated});
-    mapped_change_ -= static_cast<std::int64_t>(donor.vacated);
-  }
-  batch_.clear();
+void PageTransfer::settle(Donor* donor) {
+  const std::uint64_t gone = donor->vacated - donor->settled;
+  if (gone == 0) return;
+  donor->block = arena_.blocks().settle(donor->block, BlockState::vacant, gone);
+  donor->settled = donor->vacated;
+  mapped_change_ -= static_cast<std::int64_t>(gone);
 }
 
-std::uint64_t PageTransfer::mark_donors(std::uint64_t max_pages) {
-  std::uint64_t left = max_pages * arena_.page_bytes();
-  while (left > 0 && next_donor_ < plan_.donors.size()) {
-    const Range& whole = plan_.donors[next_donor_];
-    Donor donor;
-    donor.range = {whole.offset + donor_done_, std::min(whole.bytes - donor_done_, left)};
-    donor.block = arena_.blocks().begin_move(donor.range);
-    if (donor.block != kNoBlock) {
-      left -= donor.range.bytes;
-      batch_.push_back(donor);
-    } else {
-      stale_ = true;
-    }
-    donor_done_ += donor.range.bytes;
-    if (donor_done_ < whole.bytes) continue;
-    donor_done_ = 0;
-    ++next_donor_;
+void PageTransfer::settle_batch() {
+  for (; settling_ < donors_.size(); ++settling_) {
+    settle(&donors_[settling_]);
+    if (donors_[settling_].vacated < donors_[settling_].range.bytes) return;
   }
-  return max_pages - left / arena_.page_bytes();
 }
 
 void PageTransfer::move_batch() {
@@ -100,18 +104,18 @@ void PageTransfer::move_batch() {
 
 // Free memory is free to the host's bookkeeping; work that was queued before the free may still use its pages.
 base::Status PageTransfer::wait_until_unused() {
-  if (batch_.empty() || !arena_.device().info().capabilities.unmap_needs_idle) return {};
+  if (donors_in_batch_ == 0 || !arena_.device().info().capabilities.unmap_needs_idle) return {};
   return arena_.device().wait_device();
 }
 
 base::Status PageTransfer::move_donors() {
-  for (Donor& donor : batch_) {
-    while (donor.vacated < donor.range.bytes) {
-      const std::uint64_t from = donor.range.offset + donor.vacated;
-      base::Status moved = move_one(from);
-      if (arena_.page_at(from) == device::kNoPage) donor.vacated += arena_.page_bytes();
-      if (!moved.is_ok()) return moved;
-    }
+  for (; donors_in_batch_ > 0; --donors_in_batch_, --donors_left_) {
+    if (donors_[moving_].vacated == donors_[moving_].range.bytes) ++moving_;
+    Donor& donor = donors_[moving_];
+    const std::uint64_t from = donor.range.offset + donor.vacated;
+    base::Status moved = move_one(from);
+    if (arena_.page_at(from) == device::kNoPage) donor.vacated += arena_.page_bytes();
+    if (!moved.is_ok()) return moved;
   }
   return {};
 }
@@ -197,8 +201,12 @@ void PageTransfer::return_spare_pages() {
 }
 
 void PageTransfer::commit(std::vector<StuckPages>* stuck) {
-  settle_donors();
   core::Suballocator& blocks = arena_.blocks();
+  settle_batch();
+  for (const Donor& donor : donors_) {
+    if (donor.vacated != 0) vacated_.push_back({donor.range.offset, donor.vacated});
+    if (donor.vacated != donor.range.bytes) blocks.settle(donor.block, BlockState::free);
+  }
   for (const core::BlockIndex keep : keeps_) blocks.settle(keep, BlockState::free);
   for (Fill& fill : fills_) {
     if (fill.mapped != 0) filled_.push_back({fill.range.offset, fill.mapped});

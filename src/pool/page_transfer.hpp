@@ -3,10 +3,11 @@
 // Growth, stitching and trim are the same transaction: donors give up their pages, new pages make up the rest, all go
 // under one target. The driver is slow and the lock must not wait for it, so every range is made `moving` before it is
 // touched, and the work alternates between short holds of the lock and driver calls without it:
-//   begin       (lock held)     the target becomes moving: nobody else can have it
-//   next_batch  (lock held)     donors of the last batch become what they are now, those of the next become moving
+//   mark        (lock held)     target and donors become moving, some at a time: nobody else can have them
+//   next_batch  (lock held)     what the last batch took from donors becomes vacant
 //   move_batch  (lock dropped)  pages go from donors, or from the device, under the target, and are made accessible
-//   commit      (lock held)     the target becomes what it is: free where pages are, vacant where not
+//   commit      (lock held)     every range becomes what it is: free where pages are, vacant where not
+// All donors are marked before the first page moves, so that two requests in need never count on the same pages.
 // When a call fails, pages that came from donors and are accessible stay where they are, as free memory; new pages go
 // back; a page that was unmapped but found no place goes to the device's PagePool; a donor whose unmap failed stays
 // free; a page that can be neither made accessible nor unmapped stays moving until settle_stuck() succeeds.
@@ -35,8 +36,12 @@ class PageTransfer {
   PageTransfer(Arena& arena, device::PagePool& pages, device::AccountId account) noexcept
       : arena_(arena), pages_(pages), account_(account) {}
 
-  // False: the plan does not fit the arena any more; nothing changed.
+  // The target of `plan` becomes moving. False: the plan does not fit the arena any more; nothing changed.
   bool begin(const core::RepairPlan& plan);
+  // So do up to `ranges` of its donors. False: all are marked, or one was not to be had any more: is_stale().
+  bool mark_donors(std::uint64_t ranges);
+  // A stale transfer: ranges become what they were, up to `ranges` at a time. False: all have.
+  bool unmark(std::uint64_t ranges);
   // False: there is nothing (more) to move, or something failed: commit.
   bool next_batch(std::uint64_t max_pages);
   void move_batch();
@@ -44,7 +49,7 @@ class PageTransfer {
 
   // Ok: the whole plan was carried out, and the target is one free block.
   const base::Status& status() const noexcept { return status_; }
-  // Somebody else took donors before they were marked: plan again.
+  // Somebody else took a donor before it was marked: unmark, and plan again.
   bool is_stale() const noexcept { return stale_; }
   std::uint64_t moved_pages() const noexcept { return moved_pages_; }     // from donors into the target
   std::uint64_t batch_pages() const noexcept { return batch_pages_; }     // of the batch moved last
@@ -71,12 +76,13 @@ class PageTransfer {
     core::Range range;
     core::BlockIndex block = core::kNoBlock;
     std::uint64_t vacated = 0;  // bytes given up, from the start of the range
+    std::uint64_t settled = 0;  // of these, vacant already
   };
 
   bool mark_target();
   void unmark_target();
-  void settle_donors();
-  std::uint64_t mark_donors(std::uint64_t max_pages);
+  void settle(Donor* donor);
+  void settle_batch();
   Fill* next_place();
   // Has any page of the target been mapped that is no donor's? They come last.
   bool has_new_pages() const noexcept { return new_left_ + new_in_batch_ != new_planned_ || new_in_batch_ != 0; }
@@ -96,10 +102,12 @@ class PageTransfer {
   core::RepairPlan plan_;
   std::vector<core::BlockIndex> keeps_;
   std::vector<Fill> fills_;
-  std::size_t filling_ = 0;       // the first fill that is not complete
-  std::vector<Donor> batch_;      // donors of the present batch
-  std::size_t next_donor_ = 0;    // in plan_.donors
-  std::uint64_t donor_done_ = 0;  // bytes of it in earlier batches
+  std::size_t filling_ = 0;            // the first fill that is not complete
+  std::vector<Donor> donors_;          // those marked, in the plan's order
+  std::size_t settling_ = 0;           // the first that is not wholly settled
+  std::size_t moving_ = 0;             // the first that has pages left
+  std::uint64_t donors_left_ = 0;      // pages
+  std::uint64_t donors_in_batch_ = 0;  // pages
   std::uint64_t new_left_ = 0;
   std::uint64_t new_in_batch_ = 0;
   std::uint64_t new_planned_ = 0;

@@ -56,6 +56,7 @@ class PauseHistogram {
     while (longest < ns && !longest_ns_.compare_exchange_weak(longest, ns, std::memory_order_relaxed)) {
     }
   }
+  std::uint64_t longest_ns() const noexcept { return longest_ns_.load(std::memory_order_relaxed); }
   PauseCounts read() const noexcept {
     PauseCounts copy;
     for (unsigned i = 0; i < PauseCounts::kBuckets; ++i) copy.counts[i] = counts_[i].load(std::memory_order_relaxed);

@@ -46,6 +46,13 @@ base::Status check_sizes(const PoolOptions& options, const device::DeviceInfo& d
                                std::to_string(device.max_page_bytes) + " (device " + device.kind + ")");
   }
   if (status.is_ok()) {
+    status = check_bytes_option("step_us", options.step_us, options.step_us > 0, "at least 1");
+  }
+  if (status.is_ok()) {
+    status = check_bytes_option("compact_interval_ms", options.compact_interval_ms, options.compact_interval_ms > 0,
+                                "at least 1");
+  }
+  if (status.is_ok()) {
     status = check_bytes_option("initial_bytes", options.initial_bytes, options.initial_bytes <= options.limit_bytes,
                                 "at most the limit of " + std::to_string(options.limit_bytes));
   }
@@ -253,6 +260,10 @@ base::Status Pool::unregister_range(device::Address address, std::uint64_t bytes
   if (arena != nullptr && arena->unregister_range({arena->offset_of(address), bytes})) return {};
   return base::not_found("no registered range of " + std::to_string(bytes) + " bytes begins at " +
                          std::to_string(address));
+}
+
+base::Result<CompactionReport> Pool::compact(const CompactionRequest& request) noexcept {
+  return pool::compact(*impl_, request);
 }
 
 base::Result<std::uint64_t> Pool::backing_generation(device::Address address, std::uint64_t bytes) const noexcept {

@@ -18,6 +18,7 @@
 #include "device/device.hpp"
 #include "device/page_pool.hpp"
 #include "pool/backing.hpp"
+#include "pool/compaction.hpp"
 #include "pool/ledger.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
@@ -93,6 +94,9 @@ class Pool {
   // Pages of [address, address + bytes) stay where they are, free or not, until unregistered (RDMA, IPC).
   base::Status register_range(device::Address address, std::uint64_t bytes) noexcept;
   base::Status unregister_range(device::Address address, std::uint64_t bytes) noexcept;
+
+  // Uses a quiet moment: makes the hole that recent requests would need, in batches. See compaction.hpp.
+  base::Result<CompactionReport> compact(const CompactionRequest& request = {}) noexcept;
 
   // A number that grows whenever a page under the range, which lies in one arena, comes or goes: whoever keeps
   // registrations of memory by its pages compares. Memory of driver arenas never changes. not_found: not of this pool.

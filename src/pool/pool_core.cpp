@@ -60,6 +60,9 @@ Ledger PoolCore::ledger() const noexcept {
     ledger.free_blocks += totals.free_blocks;
     ledger.largest_free_bytes = std::max(ledger.largest_free_bytes, arena->blocks().largest_free_bytes());
   }
+  ledger.exposure = recent_sizes.exposure(ledger.largest_free_bytes, ledger.free_bytes);
+  ledger.longest_repair_ns = pauses.requester.longest_ns();
+  ledger.longest_hold_ns = pauses.others.longest_ns();
   ledger.moving_bytes = reserved - held_bytes - ledger.awaiting_free_bytes - ledger.free_bytes;
   held_bytes -= streams.parked_bytes;
   ledger.awaiting_free_bytes += streams.parked_bytes;

@@ -53,6 +53,21 @@ struct RescueResult {
   base::Status failure;  // why nothing (more) was done; ok when the step had nothing to do
 };
 
+// What one batch of compaction may cost.
+struct BatchBudget {
+  std::uint64_t max_bytes = 0;
+  std::uint64_t max_us = 0;
+  // What is left for all batches, this one included: who can't reach the hole with it must not make things worse.
+  std::uint64_t all_bytes = 0;
+  std::uint64_t all_us = 0;
+};
+
+struct BatchResult {
+  std::uint64_t moved_bytes = 0;   // of pages put elsewhere, not copied
+  std::uint64_t copied_bytes = 0;  // of blocks copied elsewhere
+  base::Status failure;            // of the device
+};
+
 class RescueStep {
  public:
   virtual ~RescueStep() = default;
@@ -61,6 +76,16 @@ class RescueStep {
   // `lock` holds the pool's lock on entry and on return; driver calls are made with it dropped. Only one miss runs at a
   // time, so nobody else grows, trims or moves pages meanwhile; allocations that find a hole, and frees, go on.
   virtual RescueResult run(PoolCore& pool, const Need& need, PoolLock& lock) = 0;
+  // Compaction: what this step can do, in one batch, towards a hole for `hole` that nobody is in need of yet; it takes
+  // no memory from the device. Nothing moved: there is nothing (more) to do, or not enough to reach that size. Locks as
+  // for run(); other threads must not wait longer than the budget's time for anything that is held meanwhile.
+  virtual BatchResult compact(PoolCore& pool, const Need& hole, const BatchBudget& budget, PoolLock& lock) {
+    static_cast<void>(pool);
+    static_cast<void>(hole);
+    static_cast<void>(budget);
+    static_cast<void>(lock);
+    return {};
+  }
 };
 
 }  // namespace cistern::pool

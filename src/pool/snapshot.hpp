@@ -9,6 +9,7 @@
 #include "core/types.hpp"
 #include "device/device.hpp"
 #include "pool/ledger.hpp"
+#include "pool/pauses.hpp"
 
 namespace cistern::pool {
 
@@ -64,6 +65,15 @@ struct Snapshot {
   Ledger ledger;
   std::vector<ArenaSnapshot> arenas;
   std::vector<TagSnapshot> tags;  // largest first
+
+  std::uint64_t stitchable_bytes = 0;  // free, in whole pages that may move
+  PauseCounts requester_pauses;
+  PauseCounts other_pauses;
+  // Of the free bytes; 0 when there are none.
+  double stitchable_share() const noexcept {
+    return ledger.free_bytes == 0 ? 0.0
+                                  : static_cast<double>(stitchable_bytes) / static_cast<double>(ledger.free_bytes);
+  }
 };
 
 }  // namespace cistern::pool

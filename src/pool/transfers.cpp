@@ -1,6 +1,7 @@
 #include "pool/transfers.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "pool/observed.hpp"
@@ -8,8 +9,15 @@
 namespace cistern::pool {
 namespace {
 
-// However fast pages move: what is marked and settled in one hold of the lock.
+// However fast pages move: pages that are settled, and ranges that are marked, in one hold of the lock.
 constexpr std::uint64_t kMostPagesOfBatch = 256;
+constexpr std::uint64_t kMostRangesOfHold = 256;
+
+void relock(PoolLock& lock) {
+  lock.unlock();
+  std::this_thread::yield();
+  lock.lock();
+}
 
 // Moves one batch, with no lock held, and learns what a page takes.
 void move_batch(PoolCore& pool, PageTransfer& transfer, bool moves_donors) {
@@ -21,7 +29,40 @@ void move_batch(PoolCore& pool, PageTransfer& transfer, bool moves_donors) {
   if (moves_donors) pool.moves.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Pages that a failed transfer left without access, and that could not be unmapped: perhaps the driver is well again.
+// Takes what the plan needs, with the lock free in between; gives it back where somebody was faster.
+bool mark(PoolCore& pool, PageTransfer& transfer, const core::RepairPlan& plan, PauseHistogram* holds, PoolLock& lock) {
+  bool more = false;
+  {
+    const TimedPause hold(*pool.clock, holds);
+    if (!transfer.begin(plan)) return false;
+    more = transfer.mark_donors(kMostRangesOfHold);
+  }
+  while (more) {
+    relock(lock);
+    const TimedPause hold(*pool.clock, holds);
+    more = transfer.mark_donors(kMostRangesOfHold);
+  }
+  if (!transfer.is_stale()) return true;
+  for (more = true; more;) {
+    const TimedPause hold(*pool.clock, holds);
+    more = transfer.unmark(kMostRangesOfHold);
+  }
+  return false;
+}
+
+void report_changes(PoolCore& pool, const Arena& arena, const PageTransfer& transfer) {
+  transfer.for_each_change([&](core::Range range, bool filled) {
+    observe_range(pool, filled ? EventOp::fill : EventOp::vacate, arena.address_of(range.offset), range.bytes);
+    pool.note_backing_change(arena, range, filled);
+  });
+}
+
+}  // namespace
+
+std::uint64_t pages_within(const PoolCore& pool, std::uint64_t ns) noexcept {
+  return std::max<std::uint64_t>(1, ns / std::max<std::uint64_t>(1, pool.page_ns));
+}
+
 void settle_stuck(PoolCore& pool, PoolLock& lock) {
   if (pool.stuck.empty()) return;
   std::vector<StuckPages> all;
@@ -39,32 +80,15 @@ void settle_stuck(PoolCore& pool, PoolLock& lock) {
   }
 }
 
-void report_changes(PoolCore& pool, const Arena& arena, const PageTransfer& transfer) {
-  transfer.for_each_change([&](core::Range range, bool filled) {
-    observe_range(pool, filled ? EventOp::fill : EventOp::vacate, arena.address_of(range.offset), range.bytes);
-    pool.note_backing_change(arena, range, filled);
-  });
-}
-
-}  // namespace
-
-std::uint64_t pages_within(const PoolCore& pool, std::uint64_t ns) noexcept {
-  return std::max<std::uint64_t>(1, ns / std::max<std::uint64_t>(1, pool.page_ns));
-}
-
 TransferResult transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPlan& plan, PoolLock& lock) {
-  settle_stuck(pool, lock);
   PageTransfer transfer(arena, *pool.pages, pool.account);
   const bool stitches = plan.donor_pages > 0;
   PauseHistogram* const holds = stitches ? &pool.pauses.others : nullptr;
   TransferResult result;
-  {
-    const TimedPause hold(*pool.clock, holds);
-    if (!transfer.begin(plan)) {
-      result.is_stale = true;
-      result.status = base::Status(base::StatusCode::busy, "the repair plan no longer fits its arena");
-      return result;
-    }
+  if (!mark(pool, transfer, plan, holds, lock)) {
+    result.is_stale = true;
+    result.status = base::Status(base::StatusCode::busy, "memory that was to move has been allocated meanwhile");
+    return result;
   }
   const std::uint64_t promised = plan.new_pages * arena.page_bytes();
   pool.promised += promised;
@@ -88,7 +112,6 @@ TransferResult transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPl
     if (pool.observer || pool.listener) report_changes(pool, arena, transfer);
   }
   result.status = transfer.status();
-  result.is_stale = transfer.is_stale();
   result.moved_pages = transfer.moved_pages();
   return result;
 }

@@ -26,6 +26,7 @@ base::Result<std::uint64_t> trim(PoolCore& pool, std::uint64_t keep_bytes) {
   const StreamsSettled settled(pool);
   PoolLock lock(pool.mutex);
   base::Status failure;
+  settle_stuck(pool, lock);
   empty_magazines(pool);
   (void)settle_streams(pool, lock);
   base::Status unasked;
