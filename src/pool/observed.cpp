@@ -34,7 +34,11 @@ base::Status free_observed(PoolCore& pool, device::Address address, std::optiona
   event.caller = caller;
   event.sequence = pool.observer->next_sequence();  // before anybody else can get the block
   base::Status freed = stream ? give_up_on(pool, address, stream) : give_up(pool, address);
-  if (freed.is_ok()) pool.observer->on_event(event);
+  if (freed.is_ok()) {
+    pool.observer->on_event(event);
+  } else {
+    pool.observer->abandon_sequence();
+  }
   return freed;
 }
 

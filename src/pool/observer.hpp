@@ -49,12 +49,18 @@ class Observer {
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
 
-  std::uint64_t next_sequence() noexcept { return order_->fetch_add(1, std::memory_order_relaxed) + 1; }
+  // The number of an event that this thread is about to have. on_event() with it, or abandon_sequence(), must follow.
+  virtual std::uint64_t next_sequence() noexcept { return take_number(); }
+  // Nothing came of the event that next_sequence() numbered last.
+  virtual void abandon_sequence() noexcept {}
 
   // From any thread, perhaps with the pool's lock held: must neither wait nor call the pool.
   virtual void on_event(const Event& event) noexcept = 0;
   // Before the first event with that tag; may be repeated. With the pool's lock held.
   virtual void on_tag(std::uint32_t id, std::string_view text) noexcept = 0;
+
+ protected:
+  std::uint64_t take_number() noexcept { return order_->fetch_add(1, std::memory_order_acq_rel) + 1; }
 
  private:
   std::atomic<std::uint64_t>* order_;

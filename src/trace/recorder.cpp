@@ -62,6 +62,11 @@ class Recorder::PoolObserver final : public pool::Observer {
  public:
   PoolObserver(std::shared_ptr<Recorder> recorder, std::uint32_t pool)
       : Observer(recorder->order_), recorder_(std::move(recorder)), pool_(pool) {}
+  std::uint64_t next_sequence() noexcept override {
+    recorder_->announce();
+    return take_number();
+  }
+  void abandon_sequence() noexcept override { recorder_->settle(); }
   void on_event(const pool::Event& event) noexcept override { recorder_->record(event, pool_); }
   void on_tag(std::uint32_t id, std::string_view text) noexcept override {
     if (id <= last_tag_) return;  // numbers ascend; the pool's lock is held
@@ -117,8 +122,18 @@ std::shared_ptr<pool::Observer> Recorder::observe(std::string_view pool, std::st
 // ---- In the recording threads
 // ----------------------------------------------------------------------------------------
 
+// Before a thread takes a number it says so in its ring, and takes that back when the event is in the ring: the writer
+// writes no event while an older one may be on its way, however long a thread stands still in between.
+void Recorder::announce() noexcept {
+  if (Ring* const ring = own_ring()) ring->announce(order_.load(std::memory_order_relaxed));
+}
+
+void Recorder::settle() noexcept {
+  if (Ring* const ring = own_ring()) ring->settle();
+}
+
 void Recorder::record(const pool::Event& event, std::uint32_t pool) noexcept {
-  Ring* const ring = cache.recorder == id_ ? cache.ring : ring_of_this_thread();
+  Ring* const ring = own_ring();
   if (ring == nullptr) return record_late(event, pool);
   std::uint64_t stack[kMaxStackDepth];
   const unsigned depth = options_.stack_depth != 0 && has_stack(event.op)
@@ -131,6 +146,7 @@ void Recorder::record(const pool::Event& event, std::uint32_t pool) noexcept {
       ring->count_dropped();
       break;
     }
+  ring->settle();
   if (half_full) [[unlikely]]
     wake();
 }
@@ -142,6 +158,8 @@ bool Recorder::wait_for_room() noexcept {
   std::this_thread::yield();
   return true;
 }
+
+Ring* Recorder::own_ring() noexcept { return cache.recorder == id_ ? cache.ring : ring_of_this_thread(); }
 
 Ring* Recorder::ring_of_this_thread() noexcept {
   if (thread_has_ended) return nullptr;
@@ -161,7 +179,6 @@ std::shared_ptr<Recorder::ThreadRing> Recorder::add_ring(std::uint64_t words) {
   auto ring = std::make_shared<ThreadRing>(id_, static_cast<std::uint32_t>(::syscall(SYS_gettid)), words);
   const std::lock_guard lock(rings_mutex_);
   rings_.push_back(ring);
-  ++rings_made_;
   return ring;
 }
 
@@ -186,7 +203,8 @@ void Recorder::mark(std::string_view text) {
       new_tags_.push_back({0, event.tag, std::string(text)});
     }
   }
-  event.sequence = order_.fetch_add(1, std::memory_order_relaxed) + 1;
+  announce();
+  event.sequence = order_.fetch_add(1, std::memory_order_acq_rel) + 1;
   record(event, 0);
 }
 
@@ -266,13 +284,13 @@ void Recorder::take_names() {
 Recorder::Drained Recorder::drain(unsigned most) {
   std::vector<std::shared_ptr<ThreadRing>> rings;
   Drained drained;
+  // First the newest number, then what threads say, then their rings: see Ring::floor().
+  drained.ripe = order_.load(std::memory_order_acquire);
   {
     const std::lock_guard lock(rings_mutex_);
     rings = rings_;
-    // A thread may have taken a number and not have pushed the event yet: what came since the round before is not ripe,
-    // unless there is but one thread.
-    drained.ripe = rings_made_ <= 1 ? ~std::uint64_t{0} : writer_.newest_added();
   }
+  for (const auto& ring : rings) drained.ripe = std::min(drained.ripe, ring->ring.floor() - 1);
   std::vector<const ThreadRing*> finished;
   RawEvent raw;
   for (const auto& ring : rings) {

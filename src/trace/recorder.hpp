@@ -69,6 +69,9 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   explicit Recorder(const RecorderOptions& options);
   void start_thread();
   void record(const pool::Event& event, std::uint32_t pool) noexcept;
+  void announce() noexcept;
+  void settle() noexcept;
+  Ring* own_ring() noexcept;
   Ring* ring_of_this_thread() noexcept;
   std::shared_ptr<ThreadRing> add_ring(std::uint64_t words);
   void record_late(const pool::Event& event, std::uint32_t pool) noexcept;
@@ -80,7 +83,7 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   void wait_for_work() noexcept;
   struct Drained {
     bool has_more = false;
-    std::uint64_t ripe = 0;  // up to this number of events no ring has older ones, as far as one can know
+    std::uint64_t ripe = 0;  // no event up to this number is on its way any more
   };
   // Takes at most `most` events of each ring.
   Drained drain(unsigned most);
@@ -99,7 +102,6 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   std::vector<std::string> marks_;  // texts of marks; the tag of the first is 1
   std::mutex rings_mutex_;
   std::vector<std::shared_ptr<ThreadRing>> rings_;
-  std::uint64_t rings_made_ = 0;
 
   sem_t work_;
   std::atomic<bool> wake_is_sent_{false};

@@ -61,6 +61,19 @@ class Ring {
     *half_full = at - known_tail_ > (mask_ + 1) / 2;
     return true;
   }
+  // The pushing thread is about to take a number above `newest` for an event, and has pushed (or given up) that event.
+  // May be nested: the outermost counts.
+  void announce(std::uint64_t newest) noexcept {
+    if (announced_++ == 0) floor_.store(newest + 1, std::memory_order_relaxed);
+  }
+  void settle() noexcept {
+    if (announced_ != 0 && --announced_ == 0) floor_.store(kNoFloor, std::memory_order_release);
+  }
+  static constexpr std::uint64_t kNoFloor = ~std::uint64_t{0};
+  // The writer's: events of this thread below this number are in the ring, or will never be. Whoever has seen a number
+  // in use, and then asks this, and then pops, misses no event up to it.
+  std::uint64_t floor() const noexcept { return floor_.load(std::memory_order_acquire); }
+
   void count_dropped() noexcept {
     dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -123,6 +136,8 @@ class Ring {
   alignas(64) std::atomic<std::uint64_t> head_{0};
   std::uint64_t known_tail_ = 0;  // the pusher's; never ahead of the true one
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> floor_{kNoFloor};
+  std::uint32_t announced_ = 0;  // the pusher's
   alignas(64) std::atomic<std::uint64_t> tail_{0};
   std::atomic<bool> retired_{false};
 };

@@ -35,7 +35,6 @@ void TraceWriter::add(const RawEvent& raw, std::uint32_t thread) {
   event.stream = raw.event.stream;
   event.op = raw.event.op;
   event.stack = stacks_.number_of(raw.stack.data(), raw.depth, &tables_);
-  newest_added_ = std::max(newest_added_, event.sequence);
   ++added_;
 }
 

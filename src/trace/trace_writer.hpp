@@ -26,8 +26,6 @@ class TraceWriter {
   void add(const RawEvent& raw, std::uint32_t thread);
   void add_dropped(std::uint32_t thread, std::uint64_t count);
   void add_names(std::vector<PoolName>* pools, std::vector<TagName>* tags);
-  // Number of the newest event that was added.
-  std::uint64_t newest_added() const noexcept { return newest_added_; }
   // Writes what was added up to number `ripe`, in order.
   void write_round(std::uint64_t ripe);
   // To the file, with the number of the newest event that has happened.
@@ -49,7 +47,6 @@ class TraceWriter {
   LiveTable live_;
   StackTable stacks_;
   std::vector<TraceEvent> pending_;
-  std::uint64_t newest_added_ = 0;
   std::uint64_t added_ = 0;
   std::uint64_t carried_bytes_ = 0;
   ClockPair first_clocks_;

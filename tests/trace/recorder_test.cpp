@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <csignal>
 #include <thread>
 
@@ -86,6 +87,37 @@ TEST_P(RoundTrip, ManyEventsInOrder) {
   EXPECT_EQ(recorder->counts().dropped, 0U);
   EXPECT_EQ(of(trace, EventOp::allocate)[4999].requested_bytes, 5999U);
   EXPECT_EQ(recorder->live().events.size(), 0U);
+}
+
+// A thread has a number and stands still before it tells of the event: what others do meanwhile waits for it.
+TEST_P(RoundTrip, NoEventOvertakesOneThatIsOnItsWay) {
+  TestDirectory directory;
+  RecorderOptions options = record_to(directory.file(GetParam()), 0);
+  options.round_ms = 5;
+  auto recorder = Recorder::start(options);
+  const std::shared_ptr<pool::Observer> observer = recorder->observe("p", "counting:0");
+  const auto tell = [&observer](std::uint64_t sequence, std::uint64_t address) {
+    pool::Event event;
+    event.sequence = sequence;
+    event.address = address;
+    event.requested_bytes = event.granted_bytes = 512;
+    observer->on_event(event);
+  };
+  const std::uint64_t slow = observer->next_sequence();
+  std::thread([&] {
+    for (std::uint64_t i = 0; i < 100; ++i) tell(observer->next_sequence(), 0x10000 + i * 512);
+    (void)observer->next_sequence();
+    observer->abandon_sequence();
+  }).join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // many rounds
+  EXPECT_EQ(recorder->counts().events, 100U) << "the writer has not been here: nothing is shown";
+  tell(slow, 0x1000);
+  recorder->stop();
+  const Trace trace = read_trace(directory.file(GetParam())).take();
+  ASSERT_EQ(trace.events.size(), 101U);
+  for (std::size_t i = 1; i < trace.events.size(); ++i) {
+    ASSERT_GT(trace.events[i].sequence, trace.events[i - 1].sequence);
+  }
 }
 
 TEST_P(RoundTrip, MarksAreInTheirPlace) {
