@@ -9,12 +9,18 @@ base::Result<std::unique_ptr<PooledWay>> PooledWay::create(std::shared_ptr<devic
                                                            std::shared_ptr<pool::Observer> observer) {
   pool::PoolOptions in_force = options;
   const std::uint64_t limit = options.limit_bytes == 0 ? device->info().total_bytes : options.limit_bytes;
+  in_force.clock = &still_clock();
   if (in_force.page_bytes == 0) in_force.page_bytes = pool::choose_page_bytes(limit, device->info());
   auto pages = std::make_shared<device::PagePool>(*device, in_force.page_bytes);
   auto pool = pool::Pool::create(device, std::move(pages), in_force, compact::rescue_steps(options.on_miss),
                                  std::move(observer));
   if (!pool.is_ok()) return pool.take_status();
   return std::unique_ptr<PooledWay>(new PooledWay(std::move(device), pool.take()));
+}
+
+const base::Clock& still_clock() noexcept {
+  static const base::ManualClock kClock;
+  return kClock;
 }
 
 std::uint64_t driver_calls(const device::DeviceCounters& counters) noexcept {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "pool/pool.hpp"
@@ -68,6 +69,10 @@ class PooledWay final : public MemoryWay {
   std::shared_ptr<device::Device> device_;
   std::unique_ptr<pool::Pool> pool_;
 };
+
+// For pools whose driver calls are counted. Pools cut page moves into batches by the time they take, so with the
+// machine's clock the number of calls would change from run to run; this one stands still.
+const base::Clock& still_clock() noexcept;
 
 // Calls that reached the driver.
 std::uint64_t driver_calls(const device::DeviceCounters& counters) noexcept;

@@ -13,6 +13,7 @@
 #include "device/host_device.hpp"
 #include "device/simulated_device.hpp"
 #include "replay/block_stamps.hpp"
+#include "replay/memory_way.hpp"
 #include "replay/segments.hpp"
 
 namespace cistern::replay {
@@ -211,8 +212,9 @@ base::Result<std::unique_ptr<ReplayTarget>> make_target(const ReplayOptions& opt
   if (options.pool.page_bytes != 0) {
     pages = std::make_shared<device::PagePool>(*device.value(), options.pool.page_bytes);
   }
-  auto pool =
-      pool::Pool::create(device.value(), std::move(pages), options.pool, compact::rescue_steps(options.pool.on_miss));
+  pool::PoolOptions in_force = options.pool;
+  in_force.clock = &still_clock();
+  auto pool = pool::Pool::create(device.value(), std::move(pages), in_force, compact::rescue_steps(in_force.on_miss));
   if (!pool.is_ok()) return pool.take_status();
   return std::unique_ptr<ReplayTarget>(std::make_unique<PoolTarget>(device.take(), pool.take()));
 }
