@@ -108,7 +108,7 @@ thread_local ThreadMagazines this_thread;
 
 Magazine* magazine_of_this_thread(PoolCore& pool) noexcept {
   if (last_used.pool_id == pool.id) return last_used.magazine;
-  if (pool.options.magazine_bytes == 0 || pool.page_arena == nullptr || thread_is_ending) return nullptr;
+  if (!pool.rules.has_magazines || thread_is_ending) return nullptr;
   Magazine* magazine = this_thread.find(pool.id);
   if (magazine == nullptr) magazine = this_thread.make(pool);
   last_used = {pool.id, magazine};

@@ -100,11 +100,9 @@ TEST(LeanMutex, TryLockRefusesWhatIsTaken) {
   }).join();
 }
 
+// Where the kernel has no membarrier there is never a favourite, and that is what these tests see then.
 class Favourites : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!prepare_asymmetric_fences()) GTEST_SKIP() << "this kernel has no membarrier: no thread is ever favoured";
-  }
   void take(std::uint32_t times) {
     for (; times > 0; --times) {
       mutex_.lock();
@@ -112,15 +110,16 @@ class Favourites : public ::testing::Test {
     }
   }
   BiasedMutex mutex_;
+  const bool possible_ = prepare_asymmetric_fences();
 };
 
 TEST_F(Favourites, AThreadBecomesOneByTurnsInARow) {
   take(BiasedMutex::kFirstTurns - 1);
   EXPECT_FALSE(mutex_.has_favourite());
   take(1);
-  EXPECT_TRUE(mutex_.has_favourite());
+  EXPECT_EQ(mutex_.has_favourite(), possible_);
   take(1000);
-  EXPECT_TRUE(mutex_.has_favourite());
+  EXPECT_EQ(mutex_.has_favourite(), possible_);
 }
 
 TEST_F(Favourites, AnotherThreadEndsItsReignAndWaitsUntilItIsOutside) {
@@ -158,7 +157,7 @@ TEST_F(Favourites, AfterAShortReignTheNextNeedsMoreTurns) {
     take_from(BiasedMutex::kFirstTurns);
     EXPECT_FALSE(mutex.has_favourite());
     take_from(BiasedMutex::kFirstTurns);
-    EXPECT_TRUE(mutex.has_favourite());
+    EXPECT_EQ(mutex.has_favourite(), possible_);
     return;
   }
   FAIL() << "no reign was short";
@@ -169,7 +168,7 @@ TEST_F(Favourites, AfterALongReignTheNextNeedsNoMore) {
   std::this_thread::sleep_for(2 * BiasedMutex::kLongReign);
   std::thread([&] { take(1); }).join();
   take(BiasedMutex::kFirstTurns);
-  EXPECT_TRUE(mutex_.has_favourite());
+  EXPECT_EQ(mutex_.has_favourite(), possible_);
 }
 
 // Threads that live at the same time have different numbers, so each uses up a place.
@@ -188,7 +187,7 @@ TEST_F(Favourites, ThreadsBeyondTheCandidatesStayOrdinary) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(favoured, BiasedMutex::kCandidates);
+  EXPECT_EQ(favoured, possible_ ? BiasedMutex::kCandidates : 0U);
 }
 
 }  // namespace
