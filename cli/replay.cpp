@@ -1,5 +1,6 @@
 // `cistern replay`: recorded traces through the real pool, or the baseline, and what came of them.
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,12 +27,31 @@ base::Result<replay::ReplayDevice> parse_device(std::string_view name) {
   return base::invalid_argument("--device is " + base::in_quotes(name) + "; choose none, host or simulated");
 }
 
-base::Result<std::uint64_t> parse_capacity(std::string_view text) {
-  if (base::to_upper(text) == "NONE") return std::uint64_t{0};
+base::Result<replay::Compaction> parse_compaction(std::string_view name) {
+  using replay::Compaction;
+  for (const auto compaction : {Compaction::none, Compaction::stitch, Compaction::relocate, Compaction::all}) {
+    if (name == replay::compaction_name(compaction)) return compaction;
+  }
+  return base::invalid_argument("--compaction is " + base::in_quotes(name) + "; choose none, stitch, relocate or all");
+}
+
+// Bytes, none, or "1.10x": so much of the trace's peak.
+base::Status parse_capacity(std::string_view text, replay::ReplayOptions* options) {
+  if (base::to_upper(text) == "NONE") return {};
+  if (!text.empty() && (text.back() == 'x' || text.back() == 'X')) {
+    const std::string_view number = text.substr(0, text.size() - 1);
+    const auto [end, wrong] =
+        std::from_chars(number.data(), number.data() + number.size(), options->capacity_over_peak);
+    const bool is_number = wrong == std::errc() && end == number.data() + number.size();
+    if (is_number && options->capacity_over_peak >= 1 && options->capacity_over_peak <= 1000) return {};
+    return base::invalid_argument("--capacity is " + base::in_quotes(text) +
+                                  "; a multiple of a trace's peak is between 1x and 1000x, as 1.10x");
+  }
   auto bytes = base::parse_bytes(text);
   if (!bytes.is_ok()) return bytes.status().with_context("--capacity");
   if (bytes.value() == 0) return base::invalid_argument("--capacity 0 holds nothing; without a limit it is none");
-  return bytes;
+  options->capacity_bytes = bytes.value();
+  return {};
 }
 
 class ReplayVerb final : public Verb {
@@ -41,6 +61,8 @@ class ReplayVerb final : public Verb {
   std::vector<Example> examples() const override {
     return {{"cistern replay decode.csv.zst", "one trace in full"},
             {"cistern replay *.csv.zst --smallest", "a row a trace, with the least memory that never fails"},
+            {"cistern replay a.csv --growth ARENAS --capacity 1.10x --filled --compaction relocate",
+             "blocks moved within one arena of 1.10 of the peak"},
             {"cistern replay snapshot.pickle --growth segments", "the caching-allocator baseline"},
             {"cistern replay decode.csv --capacity 512MiB --device simulated --check", "does it fit, and stay intact"}};
   }
@@ -49,7 +71,10 @@ class ReplayVerb final : public Verb {
     arguments->text("--format", &format_, "FORMAT", "of the traces; auto looks at each file");
     arguments->choice("--growth", &growth_, "EXPANDABLE|ARENAS|SEGMENTS",
                       "as the setting of that name; SEGMENTS is the caching-allocator baseline in the pool's place");
-    arguments->text("--capacity", &capacity_, "BYTES|none", "memory of the device");
+    arguments->text("--capacity", &capacity_, "BYTES|1.10x|none", "memory of the device, or of each trace's peak");
+    arguments->flag("--filled", &options_.filled, "all of the capacity is the pool's at once, as one arena");
+    arguments->choice("--compaction", &compaction_, "none|stitch|relocate|all",
+                      "what makes free memory contiguous; with relocate and all, every block is movable");
     arguments->choice("--device", &device_, "none|host|simulated", "where the memory is; none: addresses only");
     arguments->flag("--smallest", &smallest_, "find the least capacity at which no request fails, over peak live");
     arguments->flag("--check", &options_.check, "stamp every block, and look at the stamps when it is freed");
@@ -87,11 +112,12 @@ class ReplayVerb final : public Verb {
     if (!pool.is_ok()) return pool.take_status();
     auto device = parse_device(device_);
     if (!device.is_ok()) return device.take_status();
-    auto capacity = parse_capacity(capacity_);
-    if (!capacity.is_ok()) return capacity.take_status();
+    auto compaction = parse_compaction(compaction_);
+    if (!compaction.is_ok()) return compaction.take_status();
+    if (base::Status wrong = parse_capacity(capacity_, &options_); !wrong.is_ok()) return wrong;
     options_.pool = pool.take();
     options_.device = device.value();
-    options_.capacity_bytes = capacity.value();
+    options_.compaction = compaction.value();
     options_.passes = static_cast<unsigned>(passes_);
     return {};
   }
@@ -136,6 +162,7 @@ class ReplayVerb final : public Verb {
   std::string growth_;  // empty: the setting in force
   std::string capacity_ = "none";
   std::string device_ = "none";
+  std::string compaction_ = "stitch";
   std::uint64_t passes_ = replay::kUsualPasses;
   bool smallest_ = false;
   bool json_ = false;

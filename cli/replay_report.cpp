@@ -77,6 +77,13 @@ void add_memory(Figures* figures, const ReplayReport& report) {
   figures->push_back({"growths", report.ledger.growths});
   figures->push_back({"stitches", report.ledger.stitches});
   figures->push_back({"stitched_pages", report.ledger.stitched_pages});
+  figures->push_back({"moves", report.ledger.moves});
+  figures->push_back({"moved_bytes", report.ledger.moved_bytes});
+  figures->push_back({"compaction_steps", report.compaction.steps});
+  figures->push_back({"served_by_compaction", report.compaction.served});
+  figures->push_back({"longest_step_ns", report.compaction.longest_ns});
+  figures->push_back({"longest_step_modelled_ns", report.compaction.longest_modelled_ns});
+  figures->push_back({"longest_step_bytes", report.compaction.most_bytes});
   figures->push_back({"driver_calls", replay::driver_calls(report.calls)});
   figures->push_back({"driver_allocations", report.calls.driver_allocations()});
   figures->push_back({"maps", maps_of(report)});
@@ -170,6 +177,9 @@ Figures figures_of(const ReplayOptions& options, const ReplayedTrace& trace) {
                      {"growth", growth_of(options)},
                      {"policy", std::string(pool::policy_name(options.pool.policy))},
                      {"on_miss", std::string(pool::on_miss_name(options.pool.on_miss))},
+                     {"compaction", std::string(replay::compaction_name(options.compaction))},
+                     {"capacity_over_peak", options.capacity_over_peak},
+                     {"filled", std::uint64_t{options.filled ? 1U : 0U}},
                      {"device", std::string(replay::replay_device_name(options.device))},
                      {"capacity_bytes", {}}};
   if (options.capacity_bytes != 0) figures.back().value = options.capacity_bytes;
@@ -246,14 +256,23 @@ std::string smallest_text(const ReplayedTrace& trace) {
   return trace.smallest ? fixed(trace.smallest->over_peak(), 4) : "none";
 }
 
+std::string capacity_words(const ReplayOptions& options) {
+  const std::string filled = options.filled ? ", filled" : "";
+  if (options.capacity_over_peak > 0) {
+    return ", capacity " + fixed(options.capacity_over_peak, 3) + " of the peak" + filled;
+  }
+  if (options.capacity_bytes == 0) return ", no capacity given";
+  return ", capacity " + base::format_bytes_exactly(options.capacity_bytes) + filled;
+}
+
 std::string settings_line(const ReplayOptions& options) {
   std::string line = options.segments
                          ? "growth segments (the caching-allocator baseline)"
                          : std::string(pool::policy_name(options.pool.policy)) + ", growth " + growth_of(options) +
                                ", " + std::string(pool::on_miss_name(options.pool.on_miss));
+  if (!options.segments) line += ", compaction " + std::string(replay::compaction_name(options.compaction));
   line += "; device " + std::string(replay::replay_device_name(options.device));
-  line += options.capacity_bytes == 0 ? ", no capacity given"
-                                      : ", capacity " + base::format_bytes_exactly(options.capacity_bytes);
+  line += capacity_words(options);
   return line + "\n\n";
 }
 
@@ -273,14 +292,19 @@ std::string failure_line(const ReplayedTrace& trace) {
 std::string damage_line(const ReplayedTrace& trace) {
   const auto& check = trace.report.check;
   if (!check) return "";
-  if (!check->first) return trace.name + ": contents of " + std::to_string(check->blocks) + " blocks intact\n";
+  if (!check->first) {
+    const std::string looks = check->looks == 0 ? ""
+                                                : ", all live ones looked at after each of " +
+                                                      std::to_string(check->looks) + " steps of compaction";
+    return wrapped(trace.name + ": contents of " + std::to_string(check->blocks) + " blocks intact" + looks + ".", 0);
+  }
   const replay::DamagedBlock& first = *check->first;
   const bool at_end = first.index == trace.report.events;
   return wrapped(trace.name + ": contents of " + std::to_string(check->damaged) + " of " +
                      std::to_string(check->blocks) + " blocks DAMAGED. The first: a block of " +
                      base::format_bytes(first.bytes) + " at its byte " + std::to_string(first.offset) + " (" +
                      hexadecimal(first.found) + " instead of " + hexadecimal(first.expected) + ")" +
-                     (at_end ? ", live at the end." : ", freed by event " + std::to_string(first.index) + "."),
+                     (at_end ? ", live at the end." : ", seen at event " + std::to_string(first.index) + "."),
                  0);
 }
 
@@ -335,6 +359,16 @@ std::string one_trace(const ReplayedTrace& trace) {
   number("growths", report.ledger.growths,
          report.page_bytes == 0 ? "" : "pages of " + base::format_bytes_exactly(report.page_bytes));
   number("stitches", report.ledger.stitches, std::to_string(report.ledger.stitched_pages) + " pages moved");
+  if (report.ledger.moves > 0) {
+    number("relocations", report.ledger.moves, base::format_bytes(report.ledger.moved_bytes) + " copied");
+  }
+  if (report.compaction.steps > 0) {
+    const replay::CompactionSteps& steps = report.compaction;
+    number("compaction steps", steps.steps, std::to_string(steps.served) + " requests served by them");
+    table.add_row({"  the longest", ns(steps.longest_ns),
+                   (steps.longest_modelled_ns > 0 ? "and " + ns(steps.longest_modelled_ns) + " modelled; " : "") +
+                       base::format_bytes(steps.most_bytes) + " copied at most"});
+  }
   number("driver calls", replay::driver_calls(report.calls),
          std::to_string(report.calls.driver_allocations()) + " mallocs and page creations, " +
              std::to_string(maps_of(report)) + " maps");

@@ -243,8 +243,9 @@ enum { /* lifetime: how long the block is likely to live; a hint */
        CISTERN_LIFETIME_PERSISTENT = 1,
        CISTERN_LIFETIME_WEIGHTS = 2
 };
-enum {                               /* flags of an allocation */
-       CISTERN_ALLOCATION_PINNED = 1 /* the block's place and its pages never change while it lives */
+enum {                                /* flags of an allocation */
+       CISTERN_ALLOCATION_PINNED = 1, /* the block's place and its pages never change while it lives */
+       CISTERN_ALLOCATION_MOVABLE = 2 /* seen only: the block belongs to a handle, see movable.h */
 };
 
 typedef struct cistern_allocation {
@@ -436,6 +437,12 @@ typedef struct cistern_ledger {
   uint64_t longest_repair_ns; /* the longest that a request waited for its own stitch */
   uint64_t longest_hold_ns;   /* the longest that others can have waited at once for compaction */
   double exposure; /* share of the last 256 request sizes that free memory could hold in sum, but no hole can */
+  uint64_t movable_blocks; /* live blocks of movable handles */
+  uint64_t movable_bytes;
+  uint64_t pinned_bytes; /* of these, in pinned blocks */
+  uint64_t moves;        /* times a movable block was copied elsewhere to make room */
+  uint64_t moved_bytes;
+  uint64_t void_moves; /* copies given up because the block was pinned or freed meanwhile */
 } cistern_ledger_t;
 
 /* A consistent copy. Cheap. */
@@ -486,5 +493,7 @@ CISTERN_API cistern_status_t cistern_set_log_callback(cistern_log_callback_t cal
 #ifdef __cplusplus
 }
 #endif
+
+#include "cistern/movable.h"
 
 #endif /* CISTERN_CISTERN_H */

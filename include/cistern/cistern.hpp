@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cistern/cistern.h"
+#include "cistern/movable.hpp"
 #include "cistern/outcome.hpp"
 #include "cistern/pool_options.hpp"
 
@@ -329,6 +330,14 @@ class Pool {
     return Status::of(cistern_free_async(handle_, address, stream));
   }
   Status try_forget_stream(Stream stream) { return Status::of(cistern_forget_stream(handle_, stream)); }
+  // A block that the pool may move while it is not pinned.
+  Result<MovableBuffer> try_allocate_movable(const Allocation& allocation) {
+    cistern_movable_t movable = 0;
+    Status status = Status::of(cistern_movable_allocate(handle_, &allocation.given(), &movable));
+    if (!status.ok()) return status;
+    return MovableBuffer(handle_, movable, allocation.given().bytes);
+  }
+  Result<MovableBuffer> try_allocate_movable(std::uint64_t bytes) { return try_allocate_movable(Allocation(bytes)); }
   // For addresses that no Buffer owns any more.
   Status try_free(Address address) { return Status::of(cistern_free(handle_, address)); }
   Status try_free_named(const char* name) { return Status::of(cistern_free_named(handle_, name)); }
@@ -402,6 +411,8 @@ class Pool {
   Buffer allocate_async(std::uint64_t bytes, Stream stream) { return try_allocate_async(bytes, stream).value(); }
   void free_async(Address address, Stream stream) { throw_unless_ok(try_free_async(address, stream)); }
   void forget_stream(Stream stream) { throw_unless_ok(try_forget_stream(stream)); }
+  MovableBuffer allocate_movable(const Allocation& allocation) { return try_allocate_movable(allocation).value(); }
+  MovableBuffer allocate_movable(std::uint64_t bytes) { return try_allocate_movable(bytes).value(); }
   void free(Address address) { throw_unless_ok(try_free(address)); }
   void free_named(const char* name) { throw_unless_ok(try_free_named(name)); }
   BlockInfo find(const char* name) const { return try_find(name).value(); }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "capi/allocation_struct.hpp"
 #include "capi/entry.hpp"
 #include "capi/versioned_struct.hpp"
 #include "cistern/cistern.h"
@@ -13,45 +14,10 @@ using namespace cistern;
 
 namespace {
 
-static_assert(CISTERN_LIFETIME_TRANSIENT == static_cast<int>(pool::Lifetime::transient));
-static_assert(CISTERN_LIFETIME_PERSISTENT == static_cast<int>(pool::Lifetime::persistent));
-static_assert(CISTERN_LIFETIME_WEIGHTS == static_cast<int>(pool::Lifetime::weights));
-static_assert(CISTERN_ALLOCATION_PINNED == static_cast<int>(pool::kFlagPinned));
-
-// Tags and names are bounded so that cistern_block_info holds every one of them whole.
-base::Status read_text(const char* given, std::string_view what, std::string_view* text) {
-  if (given == nullptr) return {};
-  const std::size_t length = strnlen(given, CISTERN_TEXT_BYTES);
-  if (length == CISTERN_TEXT_BYTES) {
-    return base::invalid_argument("the " + std::string(what) + " is longer than " +
-                                  std::to_string(CISTERN_TEXT_BYTES - 1) + " bytes");
-  }
-  *text = std::string_view(given, length);
-  return {};
-}
-
-base::Status read_allocation(const cistern_allocation_t* given, pool::AllocationRequest* request,
-                             std::string_view* tag) {
-  cistern_allocation_t known{};
-  if (base::Status wrong = capi::read_struct(given, "cistern_allocation", &known); !wrong.is_ok()) return wrong;
-  for (const std::uint32_t reserved : known.reserved) {
-    if (reserved != 0) return base::unsupported("reserved fields of a cistern_allocation must be zero");
-  }
-  if (known.lifetime > CISTERN_LIFETIME_WEIGHTS) {
-    return base::invalid_argument("lifetime " + std::to_string(known.lifetime) + " is not one of 0 to 2");
-  }
-  request->bytes = known.bytes;
-  request->alignment = known.alignment;
-  request->lifetime = static_cast<pool::Lifetime>(known.lifetime);
-  request->flags = known.flags;
-  if (base::Status wrong = read_text(known.tag, "tag", tag); !wrong.is_ok()) return wrong;
-  return read_text(known.name, "name", &request->name);
-}
-
 base::Status read_name(const char* given, std::string_view* name) {
   if (given == nullptr) return base::invalid_argument("the name is NULL");
   if (*given == '\0') return base::invalid_argument("the name is empty");
-  return read_text(given, "name", name);
+  return capi::read_text(given, "name", name);
 }
 
 void copy_text(const std::string& text, char (&out)[CISTERN_TEXT_BYTES]) {
@@ -106,11 +72,9 @@ cistern_status_t cistern_allocate_with(cistern_pool_t* pool, const cistern_alloc
                                        cistern_address_t* address) noexcept {
   return capi::with_pool(pool, "cistern_allocate_with", [&](pool::Pool& inner) -> base::Status {
     if (address == nullptr) return base::invalid_argument("the place for the address is NULL");
-    pool::AllocationRequest request;
-    std::string_view tag;
-    if (base::Status wrong = read_allocation(allocation, &request, &tag); !wrong.is_ok()) return wrong;
-    if (!tag.empty()) request.tag = inner.intern_tag(tag);
-    auto served = inner.allocate(request);
+    auto request = capi::read_allocation(inner, allocation);
+    if (!request.is_ok()) return request.take_status();
+    auto served = inner.allocate(request.value());
     if (!served.is_ok()) return served.take_status();
     *address = served.value();
     return {};

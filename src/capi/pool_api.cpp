@@ -69,6 +69,12 @@ cistern_ledger_t ledger_to_c(const pool::Ledger& ledger) noexcept {
   out.longest_repair_ns = ledger.longest_repair_ns;
   out.longest_hold_ns = ledger.longest_hold_ns;
   out.exposure = ledger.exposure;
+  out.movable_blocks = ledger.movable_blocks;
+  out.movable_bytes = ledger.movable_bytes;
+  out.pinned_bytes = ledger.pinned_bytes;
+  out.moves = ledger.moves;
+  out.moved_bytes = ledger.moved_bytes;
+  out.void_moves = ledger.void_moves;
   return out;
 }
 

@@ -58,6 +58,12 @@ void write_ledger(JsonWriter& json, const pool::Ledger& ledger) {
   json.member("compactions", ledger.compactions);
   json.member("compacted_bytes", ledger.compacted_bytes);
   json.member("exposure", ledger.exposure);
+  json.member("movable_blocks", ledger.movable_blocks);
+  json.member("movable_bytes", ledger.movable_bytes);
+  json.member("pinned_bytes", ledger.pinned_bytes);
+  json.member("moves", ledger.moves);
+  json.member("moved_bytes", ledger.moved_bytes);
+  json.member("void_moves", ledger.void_moves);
   json.member("fragmentation_rate", ledger.fragmentation_rate());
   json.member("overhead", ledger.overhead());
   json.end_object();
@@ -112,6 +118,7 @@ void write_block(JsonWriter& json, const pool::BlockSnapshot& block) {
     json.member("requested_bytes", block.requested_bytes);
     if (!block.tag.empty()) json.member("tag", block.tag);
     if (!block.name.empty()) json.member("name", block.name);
+    if (block.is_movable) json.member("movable", true).member("pins", block.pins);
   }
   json.end_object();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compact/relocator.hpp"
 #include "pool/growth.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/transfers.hpp"
@@ -129,13 +130,19 @@ pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need,
   return result;
 }
 
-std::vector<std::unique_ptr<pool::RescueStep>> rescue_steps(pool::OnMiss on_miss) {
+std::vector<std::unique_ptr<pool::RescueStep>> stitch_steps(pool::OnMiss on_miss) {
   std::vector<std::unique_ptr<pool::RescueStep>> steps;
   // After growth in any case: also what was left to growth, and then was refused, is stitched.
   if (on_miss == pool::OnMiss::stitch_first) {
     steps.push_back(std::make_unique<StitchStep>(pool::RescueOrder::stitch_first));
   }
   steps.push_back(std::make_unique<StitchStep>(pool::RescueOrder::stitch));
+  return steps;
+}
+
+std::vector<std::unique_ptr<pool::RescueStep>> rescue_steps(pool::OnMiss on_miss) {
+  auto steps = stitch_steps(on_miss);
+  steps.push_back(std::make_unique<RelocateStep>());
   return steps;
 }
 

@@ -34,7 +34,9 @@ class StitchStep final : public pool::RescueStep {
   pool::RescueOrder order_;
 };
 
-// The steps that compaction brings to a pool's rescue list.
+// The steps of stitching alone.
+std::vector<std::unique_ptr<pool::RescueStep>> stitch_steps(pool::OnMiss on_miss);
+// The steps that compaction brings to a pool's rescue list: these, and relocation.
 std::vector<std::unique_ptr<pool::RescueStep>> rescue_steps(pool::OnMiss on_miss);
 
 }  // namespace cistern::compact

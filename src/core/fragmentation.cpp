@@ -37,4 +37,13 @@ double ExposureWindow::exposure(std::uint64_t largest_free_bytes, std::uint64_t 
   return static_cast<double>(exposed) / static_cast<double>(count);
 }
 
+std::uint64_t ExposureWindow::largest_exposed(std::uint64_t largest_free_bytes,
+                                              std::uint64_t total_free_bytes) const noexcept {
+  std::uint64_t largest = 0;
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(recorded_, kSizes); ++i) {
+    if (sizes_[i] > largest_free_bytes && sizes_[i] <= total_free_bytes) largest = std::max(largest, sizes_[i]);
+  }
+  return largest;
+}
+
 }  // namespace cistern::core

@@ -28,6 +28,8 @@ class ExposureWindow {
   // The share of the sizes recorded (of the last 256) that all ready free memory together could hold but no ready hole
   // can; 0 when nothing has been recorded.
   double exposure(const Suballocator& arena) const noexcept;
+  // The largest size recorded that so much free memory could hold but no hole of it can; 0: there is none.
+  std::uint64_t largest_exposed(std::uint64_t largest_free_bytes, std::uint64_t total_free_bytes) const noexcept;
   // The same for several arenas taken together: their largest hole and their free memory in sum.
   double exposure(std::uint64_t largest_free_bytes, std::uint64_t total_free_bytes) const noexcept;
   // These sizes, each once, the largest first.

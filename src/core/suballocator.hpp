@@ -113,6 +113,15 @@ class Suballocator {
   BlockIndex begin_move(Range range) noexcept;
   BlockIndex settle(BlockIndex moving, BlockState to, std::uint64_t head_bytes = ~std::uint64_t{0}) noexcept;
 
+  // --- Relocation ------------------------------------------------------------------------------------------------
+  // Contents that change their place: land() makes the whole of a moving block live where it is; retire() makes a live
+  // block moving, found by nobody, until settle() ends it. False: not a block of that state, nothing changed.
+  bool land(BlockIndex moving) noexcept;
+  bool retire(BlockIndex live) noexcept;
+  // Does a pinned range overlap?
+  bool is_pinned(Range range) const noexcept;
+
+  // --- Repair ----------------------------------------------------------------------------------------------------
   // The cheapest way to make room for a request, or false. Growth is the same with use_donors = false. Pure: changes
   // nothing. Walks vacant and free blocks: a slow-path call.
   bool plan_repair(std::uint64_t bytes, std::uint64_t alignment, const RepairLimits& limits,

@@ -84,6 +84,30 @@ BlockIndex Suballocator::settle(BlockIndex moving, BlockState to, std::uint64_t 
   return in_part ? moving : kNoBlock;
 }
 
+bool Suballocator::land(BlockIndex moving) noexcept {
+  if (!is(moving, BlockState::moving)) return false;
+  BlockNode& node = blocks_[moving];
+  node.state = BlockState::live;
+  addresses_.set_live(node.offset, moving);
+  totals_.moving_bytes -= node.range().bytes;
+  totals_.live_bytes += node.range().bytes;
+  ++totals_.live_blocks;
+  return true;
+}
+
+bool Suballocator::retire(BlockIndex live) noexcept {
+  if (!is(live, BlockState::live)) return false;
+  BlockNode& node = blocks_[live];
+  addresses_.clear_live(node.offset, live);
+  node.state = BlockState::moving;
+  totals_.live_bytes -= node.range().bytes;
+  --totals_.live_blocks;
+  totals_.moving_bytes += node.range().bytes;
+  return true;
+}
+
+bool Suballocator::is_pinned(Range range) const noexcept { return !pins_.empty() && pins_.overlaps(touched(range)); }
+
 bool Suballocator::pin_range(Range range) noexcept {
   if (range.bytes == 0 || range.offset >= config_.range_bytes) return false;
   if (range.bytes > config_.range_bytes - range.offset) return false;

@@ -30,7 +30,7 @@ enum class BlockState : std::uint8_t {
   live,        // handed out
   free,        // has pages, waits to be handed out
   vacant,      // addresses without pages
-  moving,      // pages are being taken or given by somebody who has dropped the lock
+  moving,      // pages or contents are under way, in the hands of somebody who has dropped the lock
 };
 
 // Which work must be complete before a free block may be reused by anybody: slot 0 is "none, ready"; slots 1..15 are
@@ -65,7 +65,7 @@ struct BlockRecord {
   std::uint64_t requested_bytes;
   std::uint32_t tag;         // interned id, 0 = none
   std::uint32_t name;        // interned id of the unique name, 0 = none
-  std::uint32_t call_stack;  // id in the call stack table, 0 = none
+  std::uint32_t movable;     // number of the handle that may move the block, 0 = none
   std::uint32_t generation;  // counts the uses of this table entry: tells a stale index from a fresh one
   std::uint32_t flags;       // the pool's allocation flags
   std::uint32_t magazine;    // the magazine of the pool's that has the block, 0 = none; read and written atomically

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/bits.hpp"
+#include "pool/movable_blocks.hpp"
 
 namespace cistern::pool {
 namespace {
@@ -42,6 +43,8 @@ ArenaSnapshot snapshot_arena(const PoolCore& pool, const Arena& arena) {
       block.requested_bytes = record.requested_bytes;
       block.tag = pool.tags.text(record.tag);
       block.name = pool.names.text(record.name);
+      block.is_movable = record.movable != 0;
+      if (block.is_movable) block.pins = pool.movables.find(pool.movables.id_of(record.movable))->pins;
     }
     out.blocks.push_back(std::move(block));
   }
@@ -148,7 +151,7 @@ std::string check_pool(const PoolCore& pool) {
   if (requested != pool.requested) return differs("requested", requested, pool.requested);
   if (reserved != pool.reserved) return differs("reserved", reserved, pool.reserved);
   if (named > pool.names.size()) return "more blocks carry a name than names are known";
-  return {};
+  return check_movables(pool);
 }
 
 }  // namespace cistern::pool

@@ -33,7 +33,7 @@ struct Ledger {
 
   std::uint64_t allocations = 0;  // served since creation
   std::uint64_t frees = 0;
-  std::uint64_t magazine_hits = 0;  // of the allocations, those that a magazine served
+  std::uint64_t magazine_hits = 0;       // of the allocations, those that a magazine served
   std::uint64_t failed_allocations = 0;  // ended in an error
   std::uint64_t misses = 0;              // needed the rescue list
   std::uint64_t growths = 0;             // times memory was taken from the device
@@ -46,6 +46,12 @@ struct Ledger {
   std::uint64_t longest_repair_ns = 0;  // a request waited for its own stitch
   std::uint64_t longest_hold_ns = 0;    // others can have waited for compaction at once; see pauses.hpp
   double exposure = 0;                  // share of the last 256 sizes that free memory holds in sum but in no hole
+  std::uint64_t movable_blocks = 0;     // live blocks that a handle stands for
+  std::uint64_t movable_bytes = 0;
+  std::uint64_t pinned_bytes = 0;  // of these, where they are for now
+  std::uint64_t moves = 0;         // times a block was copied elsewhere to make room
+  std::uint64_t moved_bytes = 0;
+  std::uint64_t void_moves = 0;  // copies given up because the block was pinned or freed meanwhile
 
   // 1 - largest hole / all holes; 0 when there are none.
   double fragmentation_rate() const noexcept {

@@ -18,7 +18,7 @@ inline void fill_record(core::BlockRecord& record, const AllocationRequest& requ
   record.requested_bytes = request.bytes;
   record.tag = request.tag;
   record.name = name;
-  record.call_stack = 0;
+  record.movable = 0;
   ++record.generation;
   record.flags = request.flags;
   set_cached_in(record, 0);

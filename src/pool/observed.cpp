@@ -42,6 +42,17 @@ base::Status free_observed(PoolCore& pool, device::Address address, std::optiona
   return freed;
 }
 
+void observe_move(const PoolCore& pool, device::Address from, device::Address to, std::uint64_t bytes) noexcept {
+  if (!pool.observer) return;
+  Event event;
+  event.op = EventOp::move;
+  event.address = to;
+  event.requested_bytes = from;
+  event.granted_bytes = bytes;
+  event.sequence = pool.observer->next_sequence();
+  pool.observer->on_event(event);
+}
+
 void observe_range(const PoolCore& pool, EventOp op, device::Address address, std::uint64_t bytes) noexcept {
   if (!pool.observer) return;
   Event event;

@@ -11,6 +11,9 @@ base::Result<device::Address> allocate_observed(PoolCore& pool, const Allocation
 base::Status free_observed(PoolCore& pool, device::Address address, std::optional<device::StreamHandle> stream,
                            const void* caller);
 
+// A block is at `to` now. The pool's lock is held, and `from` is not given back yet.
+void observe_move(const PoolCore& pool, device::Address from, device::Address to, std::uint64_t bytes) noexcept;
+
 // A range of memory came or went. Does nothing in a pool without observer. The pool's lock is held, or the range is
 // nobody else's yet or any more.
 void observe_range(const PoolCore& pool, EventOp op, device::Address address, std::uint64_t bytes) noexcept;

@@ -9,6 +9,7 @@
 #include "pool/growth.hpp"
 #include "pool/inspect.hpp"
 #include "pool/magazines.hpp"
+#include "pool/movable_blocks.hpp"
 #include "pool/observed.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/serve.hpp"
@@ -212,6 +213,28 @@ base::Status Pool::record_use(device::Address address, device::StreamHandle stre
 
 base::Status Pool::forget_stream(device::StreamHandle stream) noexcept { return pool::forget_stream(*impl_, stream); }
 
+base::Result<MovableId> Pool::allocate_movable(const AllocationRequest& request) noexcept {
+  if ((request.flags & kFlagPinned) != 0) {
+    return base::invalid_argument(
+        "a movable block can't be asked for as pinned; pin its handle while it must not move");
+  }
+  if (request.stream) {
+    return base::unsupported("movable blocks are not served in the order of streams; ask for one without a stream");
+  }
+  auto served =
+      impl_->observer ? allocate_observed(*impl_, request, __builtin_return_address(0)) : serve(*impl_, request);
+  if (!served.is_ok()) return served.take_status();
+  return make_movable(*impl_, request, served.value());
+}
+
+base::Status Pool::free_movable(MovableId id) noexcept {
+  return pool::free_movable(*impl_, id, __builtin_return_address(0));
+}
+
+base::Result<device::Address> Pool::pin(MovableId id) noexcept { return pin_movable(*impl_, id); }
+base::Status Pool::unpin(MovableId id) noexcept { return unpin_movable(*impl_, id); }
+base::Result<MovableView> Pool::describe_movable(MovableId id) const noexcept { return view_movable(*impl_, id); }
+
 base::Result<AllocationView> Pool::find(std::string_view name) const noexcept {
   PoolGuard lock(impl_->mutex);
   const device::Address address = impl_->names.find(name);
@@ -282,6 +305,12 @@ void Pool::set_backing_listener(std::shared_ptr<BackingListener> listener) noexc
 }
 
 base::Result<std::uint64_t> Pool::trim(std::uint64_t keep_bytes) noexcept { return pool::trim(*impl_, keep_bytes); }
+
+void Pool::maintain(const std::function<void(PoolCore&, PoolLock&)>& work) {
+  const MissTurn turn(*impl_);
+  PoolLock lock(impl_->mutex);
+  work(*impl_, lock);
+}
 
 Ledger Pool::ledger() const noexcept {
   PoolGuard lock(impl_->mutex);

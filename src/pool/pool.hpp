@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 #include "pool/backing.hpp"
 #include "pool/compaction.hpp"
 #include "pool/ledger.hpp"
+#include "pool/movables.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
 #include "pool/rescue.hpp"
@@ -34,7 +36,8 @@ enum class Lifetime : std::uint8_t { transient = 0, persistent = 1, weights = 2 
 
 enum AllocationFlags : std::uint32_t {
   kFlagNone = 0,
-  kFlagPinned = 1,  // the pages and the place of this block never change while it lives
+  kFlagPinned = 1,   // the pages and the place of this block never change while it lives
+  kFlagMovable = 2,  // seen only: what allocate_movable() served
 };
 
 struct AllocationRequest {
@@ -88,6 +91,18 @@ class Pool {
   // The live block that contains `address`.
   base::Result<AllocationView> describe(device::Address address) const noexcept;
 
+  // --- Movable blocks ----------------------------------------------------------------------------------------------
+  // A block that may be copied elsewhere to make room. Its holder has a handle; the address is known, and stays, from
+  // pin() to unpin() only. Pins count; work of the device on the block must be complete, or in the default stream,
+  // when the last one ends. Pinned blocks are refused to free_movable (busy). Not with kFlagPinned.
+  base::Result<MovableId> allocate_movable(const AllocationRequest& request) noexcept;
+  // double_free or not_found for what is no valid handle; frees and pins by address do not know these blocks.
+  base::Status free_movable(MovableId id) noexcept;
+  // Meets a copy: the move is given up, and the call waits until the copy's present piece (2 MiB at most) is done.
+  base::Result<device::Address> pin(MovableId id) noexcept;
+  base::Status unpin(MovableId id) noexcept;
+  base::Result<MovableView> describe_movable(MovableId id) const noexcept;
+
   // The same text gives the same id for the life of the pool. Tags are never removed: use few.
   TagId intern_tag(std::string_view tag) noexcept;
 
@@ -108,6 +123,10 @@ class Pool {
   // Gives free memory back to the device until at most `keep_bytes` stay reserved (or nothing more can go). Returns
   // the bytes given back.
   base::Result<std::uint64_t> trim(std::uint64_t keep_bytes) noexcept;
+
+  // Calls work(core, lock) in the pool's turn and with its lock held, as a rescue step is: for maintenance that rooms
+  // above bring.
+  void maintain(const std::function<void(PoolCore&, PoolLock&)>& work);
 
   Ledger ledger() const noexcept;
   void reset_peaks() noexcept;

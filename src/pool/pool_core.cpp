@@ -69,6 +69,9 @@ Ledger PoolCore::ledger() const noexcept {
   ledger.live_blocks -= streams.parked.size();
   ledger.allocated_bytes = allocated;
   ledger.requested_bytes = requested;
+  ledger.movable_blocks = movables.count();
+  ledger.movable_bytes = movables.bytes();
+  ledger.pinned_bytes = movables.pinned_bytes();
   for (const auto& magazine : magazines) add_magazine(*magazine, &ledger);
   ledger.allocated_bytes = held_bytes - ledger.cached_bytes;
   return ledger;

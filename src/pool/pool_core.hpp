@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "pool/backing.hpp"
 #include "pool/ledger.hpp"
 #include "pool/magazine.hpp"
+#include "pool/movables.hpp"
 #include "pool/name_table.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
@@ -31,9 +33,13 @@
 
 namespace cistern::pool {
 
+// In the place of a magazine: the block belongs to a movable handle, so that no free by address can claim it.
+inline constexpr std::uint32_t kHeldByHandle = ~std::uint32_t{0} - 1;
 // Which magazine a block is in. Threads that free the same block at once may ask at once.
 inline std::uint32_t cached_in(const core::BlockRecord& record) noexcept {
-  return std::atomic_ref(const_cast<std::uint32_t&>(record.magazine)).load(std::memory_order_relaxed);
+  const std::uint32_t holder =
+      std::atomic_ref(const_cast<std::uint32_t&>(record.magazine)).load(std::memory_order_relaxed);
+  return holder == kHeldByHandle ? 0 : holder;
 }
 // A block is freed by whoever changes this from 0 first: to a magazine's id, or to kBeingFreed under the pool's lock.
 // All others are told of a double free.
@@ -70,6 +76,7 @@ struct PoolCore {
 
   Turn turn;
   mutable PoolMutex mutex;
+  std::condition_variable_any copy_ended;  // of a movable block that somebody wants to pin
 
   Pauses pauses;
   std::atomic<std::uint64_t> moves{0};  // odd while pages of donors move; grows with each such batch
@@ -80,6 +87,7 @@ struct PoolCore {
   std::vector<std::unique_ptr<Magazine>> magazines;  // one for each thread that has freed here
   TextTable tags;
   NameTable names;
+  Movables movables;
   core::ExposureWindow recent_sizes;
   StreamQueues streams;
   Ledger counts;  // counters and peaks; the sums are filled in by ledger()

@@ -172,6 +172,9 @@ base::Status explain_bad_free(const PoolCore& pool, const Arena& arena, device::
   const bool is_live = arena.blocks().view(block).state == core::BlockState::live;
   if (is_live && cached_in(arena.blocks().record(block)) == 0) {
     const AllocationView view = pool.view_of(arena, block);
+    if ((view.flags & kFlagMovable) != 0) {
+      return base::invalid_argument(std::string(hex) + " lies in a movable block; free its handle");
+    }
     return base::invalid_argument(std::string(hex) + " points " + std::to_string(address - view.address) +
                                   " bytes into a live block of " + std::to_string(view.granted_bytes) +
                                   " bytes; free the pointer that allocate returned");
@@ -224,6 +227,7 @@ inline FreedBlock claim(PoolCore& pool, device::Address address) noexcept {
   const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
   if (block == core::kNoBlock) return {};
   core::BlockRecord& record = arena->blocks().record(block);
+  if (record.movable != 0) return {};  // its handle frees it
   // Where there are magazines, an owner of one may be claiming the block at this moment, without the lock.
   const bool is_claimed = pool.rules.has_magazines ? claim_for_free(record, kBeingFreed) : cached_in(record) == 0;
   return is_claimed ? FreedBlock{arena, block} : FreedBlock{};

@@ -26,11 +26,20 @@ struct AllocationView {
   std::uint32_t flags = 0;
 };
 
+// A live allocation that a handle stands for.
+struct MovableView {
+  AllocationView block;  // its address is the holder's only while it is pinned
+  std::uint32_t pins = 0;
+  std::uint64_t moves = 0;  // so far
+};
+
 struct BlockSnapshot {
   device::Address address = 0;
   std::uint64_t bytes = 0;
   core::BlockState state = core::BlockState::unused;
   bool is_cached = false;             // live for the arena, but nobody's: in a thread's magazine
+  bool is_movable = false;            // a handle stands for it
+  std::uint32_t pins = 0;             // of that handle
   std::uint64_t requested_bytes = 0;  // live blocks
   std::string tag;
   std::string name;

@@ -1,18 +1,20 @@
 #include "replay/replay_engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bits.hpp"
+#include "base/clock.hpp"
 #include "base/units.hpp"
+#include "compact/relocator.hpp"
 #include "compact/stitcher.hpp"
 #include "core/fragmentation.hpp"
 #include "device/counting_device.hpp"
 #include "device/host_device.hpp"
 #include "device/simulated_device.hpp"
-#include "replay/block_stamps.hpp"
 #include "replay/memory_way.hpp"
 #include "replay/segments.hpp"
 
@@ -46,17 +48,21 @@ base::Result<std::shared_ptr<device::Device>> make_device(const ReplayOptions& o
   return as_device(device::CountingDevice::create(config));
 }
 
+// What tells whether something was moved, and how much.
+struct Moved {
+  std::uint64_t pages = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t modelled_ns = 0;
+};
+
 // The first pass: everything but times.
 class FirstPass {
  public:
   FirstPass(const TraceData& trace, const ReplayOptions& options, ReplayTarget& target, ReplayReport* report)
       : trace_(trace), options_(options), target_(target), report_(report), places_(trace.slots) {
     report_->fragmentation.every_events = std::max<std::uint64_t>(1, trace.events.size() / kSamples);
-    if (options.check) {
-      report_->check.emplace();
-      const std::uint64_t page = options.pool.page_bytes;
-      stamps_.emplace(static_cast<PoolTarget&>(target).device(), page != 0 ? page : kStampsOfArenas);
-    }
+    const std::uint64_t page = options.pool.page_bytes;
+    if (options.check) watch_.emplace(target, trace.slots, page != 0 ? page : kStampsOfArenas);
   }
 
   base::Status run() {
@@ -79,16 +85,20 @@ class FirstPass {
       report_->fragmentation.mean_rate = rates_ / static_cast<double>(samples_);
       report_->fragmentation.mean_exposure = exposures_ / static_cast<double>(samples_);
     }
-    return free_the_rest();
+    base::Status refused = free_the_rest();
+    if (watch_) report_->check = watch_->found();
+    return refused;
   }
 
  private:
   void allocate(std::uint64_t index, const TraceEvent& event) {
     recent_sizes_.record(base::round_up(event.bytes, options_.pool.round_bytes));
+    const std::uint64_t began_ns = clock_.now_ns();
     auto served = target_.allocate(event.bytes);
+    note_step(index, clock_.now_ns() - began_ns, served.is_ok());
     if (served.is_ok()) {
       places_[event.slot] = served.value();
-      if (stamps_) stamps_->stamp(served.value(), event.bytes, event.slot);
+      if (watch_) watch_->begin(event.slot, event.bytes, served.value());
       return;
     }
     if (report_->failed++ > 0) return;
@@ -102,21 +112,27 @@ class FirstPass {
                                          .reserved_bytes = ledger.reserved_bytes};
   }
 
+  // Was it a step of compaction?
+  void note_step(std::uint64_t index, std::uint64_t elapsed_ns, bool was_served) {
+    if (options_.compaction == Compaction::none || options_.segments) return;
+    const pool::Ledger ledger = target_.ledger();
+    const Moved now{ledger.stitched_pages, ledger.moved_bytes, target_.counters().modelled_ns};
+    const Moved before = std::exchange(moved_, now);
+    if (now.pages == before.pages && now.bytes == before.bytes) return;
+    CompactionSteps& steps = report_->compaction;
+    ++steps.steps;
+    steps.served += was_served ? 1 : 0;
+    steps.longest_ns = std::max(steps.longest_ns, elapsed_ns);
+    steps.longest_modelled_ns = std::max(steps.longest_modelled_ns, now.modelled_ns - before.modelled_ns);
+    steps.most_bytes = std::max(steps.most_bytes, now.bytes - before.bytes);
+    if (watch_) watch_->look_at_all(index);
+  }
+
   base::Status free(std::uint64_t index, const TraceEvent& event) {
     const device::Address place = std::exchange(places_[event.slot], 0);
     if (place == 0) return {};  // its allocation failed
-    look_at(index, event, place);
+    if (watch_) watch_->end(event.slot, index);
     return target_.free(place).with_context("event " + std::to_string(index) + " of trace " + trace_.name);
-  }
-
-  void look_at(std::uint64_t index, const TraceEvent& event, device::Address place) {
-    if (!stamps_) return;
-    ++report_->check->blocks;
-    const auto damage = stamps_->find_damage(place, event.bytes, event.slot);
-    if (!damage) return;
-    ++report_->check->damaged;
-    if (!report_->check->first)
-      report_->check->first = DamagedBlock{index, event.bytes, damage->offset, damage->expected, damage->found};
   }
 
   void sample() {
@@ -144,8 +160,10 @@ class FirstPass {
   ReplayTarget& target_;
   ReplayReport* report_;
   std::vector<device::Address> places_;  // by the trace's slots; 0: not live
-  std::optional<BlockStamps> stamps_;
+  std::optional<ContentWatch> watch_;
   core::ExposureWindow recent_sizes_;
+  const base::SteadyClock clock_;
+  Moved moved_;
   std::uint64_t samples_ = 0;
   double rates_ = 0;
   double exposures_ = 0;
@@ -173,6 +191,20 @@ base::Status check_options(const TraceData& trace, const ReplayOptions& options)
 
 }  // namespace
 
+std::string_view compaction_name(Compaction compaction) noexcept {
+  switch (compaction) {
+    case Compaction::none:
+      return "none";
+    case Compaction::stitch:
+      return "stitch";
+    case Compaction::relocate:
+      return "relocate";
+    case Compaction::all:
+      return "all";
+  }
+  return "?";
+}
+
 std::string_view replay_device_name(ReplayDevice device) noexcept {
   switch (device) {
     case ReplayDevice::none:
@@ -186,7 +218,17 @@ std::string_view replay_device_name(ReplayDevice device) noexcept {
 }
 
 base::Result<ReplayOptions> options_for(const TraceData& trace, ReplayOptions options) {
+  if (options.capacity_over_peak > 0) {
+    const double capacity = std::ceil(options.capacity_over_peak * static_cast<double>(peak_live_bytes(trace)));
+    options.capacity_bytes = base::round_up(static_cast<std::uint64_t>(capacity), core::kGranuleBytes);
+  }
   if (base::Status wrong = check_options(trace, options); !wrong.is_ok()) return wrong.with_context(trace.name);
+  if (options.filled) {
+    if (options.capacity_bytes == 0) return base::invalid_argument("a filled pool needs a capacity to be filled to");
+    // The device may round a driver allocation up; what the pool gets is what it divides.
+    options.pool.limit_bytes = std::exchange(options.capacity_bytes, 0);
+    options.pool.initial_bytes = options.pool.limit_bytes;
+  }
   if (options.segments || options.pool.growth != pool::Growth::expandable) {
     options.pool.page_bytes = 0;
     return options;
@@ -197,6 +239,10 @@ base::Result<ReplayOptions> options_for(const TraceData& trace, ReplayOptions op
     std::uint64_t limit = options.pool.limit_bytes != 0 ? options.pool.limit_bytes : options.capacity_bytes;
     if (limit == 0) limit = peak_live_bytes(trace);
     options.pool.page_bytes = pool::choose_page_bytes(limit, device.value()->info());
+  }
+  if (options.filled) {
+    options.pool.limit_bytes = base::round_up(options.pool.limit_bytes, options.pool.page_bytes);
+    options.pool.initial_bytes = options.pool.limit_bytes;
   }
   return options;
 }
@@ -212,10 +258,18 @@ base::Result<std::unique_ptr<ReplayTarget>> make_target(const ReplayOptions& opt
   if (options.pool.page_bytes != 0) {
     pages = std::make_shared<device::PagePool>(*device.value(), options.pool.page_bytes);
   }
+  const bool relocates = options.compaction == Compaction::relocate || options.compaction == Compaction::all;
+  const bool stitches = options.compaction == Compaction::stitch || options.compaction == Compaction::all;
+  std::vector<std::unique_ptr<pool::RescueStep>> steps;
+  if (stitches) steps = compact::stitch_steps(options.pool.on_miss);
+  if (relocates) steps.push_back(std::make_unique<compact::RelocateStep>());
   pool::PoolOptions in_force = options.pool;
   in_force.clock = &still_clock();
-  auto pool = pool::Pool::create(device.value(), std::move(pages), in_force, compact::rescue_steps(in_force.on_miss));
+  auto pool = pool::Pool::create(device.value(), std::move(pages), in_force, std::move(steps));
   if (!pool.is_ok()) return pool.take_status();
+  if (relocates) {
+    return std::unique_ptr<ReplayTarget>(std::make_unique<MovableTarget>(device.take(), pool.take()));
+  }
   return std::unique_ptr<ReplayTarget>(std::make_unique<PoolTarget>(device.take(), pool.take()));
 }
 

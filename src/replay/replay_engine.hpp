@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "pool/options.hpp"
+#include "replay/content_watch.hpp"
 #include "replay/replay_target.hpp"
 #include "replay/replay_timing.hpp"
 #include "replay/trace_data.hpp"
@@ -25,12 +26,25 @@ enum class ReplayDevice : std::uint8_t {
   simulated,  // an NPU's, with modelled driver times
 };
 
+// What a pool may do so that free memory becomes contiguous.
+enum class Compaction : std::uint8_t {
+  none,
+  stitch,    // pages of holes are put together, under stable addresses
+  relocate,  // blocks are copied elsewhere: every block of the trace is a movable one
+  all,
+};
+
 struct ReplayOptions {
   pool::PoolOptions pool;
+  Compaction compaction = Compaction::stitch;
   bool segments = false;             // the caching-allocator baseline in the pool's place
   std::uint64_t capacity_bytes = 0;  // of the device; 0: no limit (host, simulated: the device's own default)
+  double capacity_over_peak = 0;     // the same as a multiple of the trace's peak; 0: not given
+  bool filled = false;               // the pool holds all of the capacity before the first event, as one piece
   ReplayDevice device = ReplayDevice::none;
-  bool check = false;              // stamp every block and look at it when it is freed; needs a device with memory
+  // Stamp every block, look at it when it is freed, and at all of them whenever pages or blocks have moved; needs a
+  // device with memory.
+  bool check = false;
   unsigned passes = kUsualPasses;  // of the measurement of time; 0: no times
   // Called now and then with the number of events replayed so far, in all passes together; see events_to_replay().
   std::function<void(std::uint64_t)> on_progress;
@@ -50,14 +64,6 @@ struct FailedEvent {
   std::uint64_t reserved_bytes = 0;
 };
 
-struct DamagedBlock {
-  std::uint64_t index = 0;  // the event that freed it, or the number of events where it was live at the end
-  std::uint64_t bytes = 0;
-  std::uint64_t offset = 0;    // of the first damaged stamp in the block
-  std::uint64_t expected = 0;  // what was written there, up to eight bytes
-  std::uint64_t found = 0;
-};
-
 // How fragmented memory was, looked at every so many events.
 struct FragmentationSamples {
   std::uint64_t every_events = 0;
@@ -68,10 +74,13 @@ struct FragmentationSamples {
   double max_exposure = 0;
 };
 
-struct ContentCheck {
-  std::uint64_t blocks = 0;   // looked at
-  std::uint64_t damaged = 0;  // of these
-  std::optional<DamagedBlock> first;
+// Requests that no hole could hold and in which pages or blocks were moved.
+struct CompactionSteps {
+  std::uint64_t steps = 0;
+  std::uint64_t served = 0;               // requests that were served then
+  std::uint64_t longest_ns = 0;           // the longest of these requests, on this machine
+  std::uint64_t longest_modelled_ns = 0;  // of the driver, on a simulated device
+  std::uint64_t most_bytes = 0;           // copied in one
 };
 
 struct ReplayReport {
@@ -84,6 +93,7 @@ struct ReplayReport {
   device::DeviceCounters calls;       // of the device, after the last event
   std::uint64_t failed = 0;
   std::optional<FailedEvent> first_failure;
+  CompactionSteps compaction;
   FragmentationSamples fragmentation;
   std::optional<ContentCheck> check;
   std::optional<ReplayTimes> times;
@@ -99,6 +109,7 @@ struct ReplayReport {
   }
 };
 
+std::string_view compaction_name(Compaction compaction) noexcept;
 std::string_view replay_device_name(ReplayDevice device) noexcept;
 
 // The options as they are in force for this trace: without a capacity or limit, pages are as large as in a pool limited

@@ -21,6 +21,10 @@ class ReplayTarget {
   virtual base::Status free(device::Address place) noexcept = 0;
   virtual pool::Ledger ledger() const noexcept = 0;
   virtual device::DeviceCounters counters() const noexcept = 0;
+  // Where the block of a place lies until the next call.
+  virtual device::Address address_of(device::Address place) noexcept { return place; }
+  // Null: there is none.
+  virtual device::Device* memory() noexcept { return nullptr; }
 };
 
 // The real pool, with stitching in its rescue list.
@@ -32,8 +36,34 @@ class PoolTarget final : public ReplayTarget {
   base::Status free(device::Address place) noexcept override { return pool_->free(place); }
   pool::Ledger ledger() const noexcept override { return pool_->ledger(); }
   device::DeviceCounters counters() const noexcept override { return device_->counters(); }
-  device::Device& device() const noexcept { return *device_; }
+  device::Device* memory() noexcept override { return device_.get(); }
   const pool::Pool& pool() const noexcept { return *pool_; }
+
+ private:
+  std::shared_ptr<device::Device> device_;
+  std::unique_ptr<pool::Pool> pool_;
+};
+
+// The same with every block movable: places are handles.
+class MovableTarget final : public ReplayTarget {
+ public:
+  MovableTarget(std::shared_ptr<device::Device> device, std::unique_ptr<pool::Pool> pool) noexcept
+      : device_(std::move(device)), pool_(std::move(pool)) {}
+  base::Result<device::Address> allocate(std::uint64_t bytes) noexcept override {
+    pool::AllocationRequest request;
+    request.bytes = bytes;
+    return pool_->allocate_movable(request);
+  }
+  base::Status free(device::Address place) noexcept override { return pool_->free_movable(place); }
+  pool::Ledger ledger() const noexcept override { return pool_->ledger(); }
+  device::DeviceCounters counters() const noexcept override { return device_->counters(); }
+  device::Address address_of(device::Address place) noexcept override {
+    auto address = pool_->pin(place);
+    if (!address.is_ok()) return 0;
+    (void)pool_->unpin(place);  // nobody else is there who could move it
+    return address.value();
+  }
+  device::Device* memory() noexcept override { return device_.get(); }
 
  private:
   std::shared_ptr<device::Device> device_;

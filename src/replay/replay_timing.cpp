@@ -104,6 +104,7 @@ PassTimes play_twice(Target& target, const DecodedTrace& trace, Places& places) 
 // By the target's own class, so that the loop calls it directly.
 PassTimes play_target_twice(ReplayTarget& target, const DecodedTrace& trace, Places& places) {
   if (auto* pool = dynamic_cast<PoolTarget*>(&target)) return play_twice(*pool, trace, places);
+  if (auto* pool = dynamic_cast<MovableTarget*>(&target)) return play_twice(*pool, trace, places);
   if (auto* segments = dynamic_cast<Segments*>(&target)) return play_twice(*segments, trace, places);
   return play_twice(target, trace, places);
 }

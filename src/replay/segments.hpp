@@ -27,7 +27,8 @@ class Segments final : public ReplayTarget {
   base::Result<device::Address> allocate(std::uint64_t bytes) noexcept override;
   base::Status free(device::Address place) noexcept override;
   pool::Ledger ledger() const noexcept override;
-  device::DeviceCounters counters() const noexcept override;  // a driver malloc for each segment
+  device::DeviceCounters counters() const noexcept override;
+  device::Device* memory() noexcept override { return nullptr; }  // a driver malloc for each segment
 
  private:
   using Index = std::uint32_t;

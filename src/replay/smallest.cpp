@@ -39,7 +39,8 @@ bool serves_all(ReplayTarget& target, const DecodedTrace& trace) {
 base::Result<std::optional<SmallestPool>> find_smallest(const TraceData& trace, const ReplayOptions& options) {
   ReplayOptions scanned = options;
   scanned.capacity_bytes = scanned.pool.limit_bytes = scanned.pool.initial_bytes = 0;
-  scanned.check = false;
+  scanned.capacity_over_peak = 0;
+  scanned.filled = scanned.check = false;
   scanned.device = ReplayDevice::none;
   auto in_force = options_for(trace, std::move(scanned));
   if (!in_force.is_ok()) return in_force.take_status();

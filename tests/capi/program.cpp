@@ -8,6 +8,7 @@
 static_assert(!std::is_copy_constructible_v<cistern::Buffer> && std::is_nothrow_move_constructible_v<cistern::Buffer>);
 static_assert(!std::is_copy_constructible_v<cistern::Pool> && std::is_nothrow_move_assignable_v<cistern::Pool>);
 static_assert(std::is_nothrow_move_constructible_v<cistern::Device>);
+static_assert(!std::is_copy_constructible_v<cistern::Pin> && std::is_nothrow_move_assignable_v<cistern::Pin>);
 
 namespace {
 
@@ -74,6 +75,67 @@ void check_looks(cistern::Pool& pool) {
   CHECK(pool.try_ledger().value().peak_requested_bytes == 0);
 }
 
+void check_movables(cistern::Pool& pool) {
+  auto made = pool.try_allocate_movable(cistern::Allocation(3000).tag("cache").name("m"));
+  CHECK(made.ok());
+  cistern::MovableBuffer buffer = std::move(made).value();
+  CHECK(buffer && buffer.size() == 3000 && buffer.handle() != 0);
+  {
+    cistern::Pin pin = buffer.try_pin().value();
+    CHECK(pin && pool.try_describe(pin.get()).value().flags == CISTERN_ALLOCATION_MOVABLE);
+    CHECK(pool.try_find("m").value().address == pin.get());
+    cistern::Pin moved = std::move(pin);
+    CHECK(!pin && pin.get() == 0 && moved);
+    CHECK(buffer.try_free().code() == CISTERN_BUSY && buffer);
+    CHECK(pool.try_free(moved.get()).code() == CISTERN_INVALID_ARGUMENT);
+    const char text[] = "still here";
+    CHECK(cistern_copy_to_device(pool.handle(), moved.get(), text, sizeof text) == CISTERN_OK);
+    moved = buffer.try_pin().value();
+    char back[sizeof text] = {};
+    CHECK(cistern_copy_from_device(pool.handle(), back, moved.get(), sizeof back) == CISTERN_OK);
+    CHECK(std::strcmp(back, text) == 0);
+    const auto ledger = pool.try_ledger().value();
+    CHECK(ledger.movable_blocks == 1 && ledger.pinned_bytes == 3072 && ledger.movable_bytes == 3072);
+  }
+  cistern_movable_info_t info{};
+  info.struct_size = sizeof info;
+  CHECK(cistern_movable_describe(pool.handle(), buffer.handle(), &info) == CISTERN_OK);
+  CHECK(info.pins == 0 && info.requested_bytes == 3000 && info.granted_bytes == 3072 && info.moves == 0);
+  const cistern_movable_t handle = buffer.handle();
+  CHECK(buffer.try_free().ok() && !buffer && buffer.try_free().ok());
+  CHECK(cistern_movable_unpin(pool.handle(), handle) == CISTERN_DOUBLE_FREE);
+  CHECK(cistern_movable_free(pool.handle(), handle) == CISTERN_DOUBLE_FREE);
+  CHECK(cistern_movable_free(pool.handle(), 0) == CISTERN_OK);
+  CHECK(cistern_movable_free(pool.handle(), 12345) == CISTERN_NOT_FOUND);
+  CHECK(!pool.try_allocate_movable(cistern::Allocation(10).pinned()).ok());
+  CHECK(live_blocks(pool) == 0);
+}
+
+// A pool of one arena whose free memory lies in pieces.
+void check_relocation(cistern::Device& device) {
+  cistern::PoolOptions options;
+  options.growth = cistern::Growth::arenas;
+  options.limit_bytes = options.initial_bytes = 1 << 20;
+  cistern::Pool pool = cistern::Pool::try_create(device, options).value();
+  cistern::MovableBuffer blocks[16];
+  for (int i = 0; i < 16; ++i) {
+    blocks[i] = pool.try_allocate_movable(64 << 10).value();
+    cistern::Pin pin = blocks[i].try_pin().value();
+    CHECK(cistern_fill(pool.handle(), pin.get(), static_cast<std::uint8_t>(i), 64 << 10) == CISTERN_OK);
+  }
+  for (int i = 0; i < 16; i += 2) blocks[i].reset();
+  cistern::Pin pin = blocks[1].try_pin().value();
+  CHECK(pool.try_allocate(256 << 10).ok());
+  CHECK(pool.try_ledger().value().moves == 2);
+  for (int i = 1; i < 16; i += 2) {
+    cistern::Pin again = blocks[i].try_pin().value();
+    CHECK(i != 1 || again.get() == pin.get());
+    unsigned char back[2] = {};
+    CHECK(cistern_copy_from_device(pool.handle(), back, again.get() + (64 << 10) - 2, 2) == CISTERN_OK);
+    CHECK(back[0] == i && back[1] == i);
+  }
+}
+
 void check_lifetimes(cistern::Device& device) {
   cistern::Pool pool = cistern::Pool::try_create(device).value();
   cistern::Buffer orphan = pool.try_allocate(64).value();
@@ -104,7 +166,18 @@ void check_streams(cistern::Device& device, cistern::Pool& pool) {
 }
 
 #if CISTERN_HAS_EXCEPTIONS
+void use_movable(cistern::Pool& pool) {
+  using cistern::throw_unless_ok;
+  cistern::MovableBuffer cache = pool.allocate_movable(cistern::Allocation(1 << 20).tag("kv cache"));
+  {
+    const cistern::Pin pin = cache.pin();  // it stays at pin.get() until the end of this scope
+    throw_unless_ok(cistern::Status::of(cistern_fill(pool.handle(), pin.get(), 0, cache.size())));
+  }
+  cache.free();
+}
+
 void check_exceptions(cistern::Pool& pool) {
+  use_movable(pool);
   cistern::Buffer buffer = pool.allocate(cistern::Allocation(10).name("b"));
   buffer.fill(1);
   bool thrown = false;
@@ -141,6 +214,8 @@ int main() {
   check_buffers(pool);
   check_looks(pool);
   check_streams(device, pool);
+  check_movables(pool);
+  check_relocation(device);
   check_lifetimes(device);
 #if CISTERN_HAS_EXCEPTIONS
   check_exceptions(pool);

@@ -1,6 +1,6 @@
-"""libcistern.so exports exactly what cistern.h declares, under CISTERN_0, and needs nothing but the C and C++ runtime.
+"""libcistern.so exports exactly what the C headers declare, under CISTERN_0, and needs the C and C++ runtime only.
 
-usage: symbols_test.py LIBRARY HEADER
+usage: symbols_test.py LIBRARY HEADER...
 """
 import re
 import subprocess
@@ -14,9 +14,11 @@ def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def main(library, header):
-    with open(header, encoding="utf-8") as file:
-        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+def main(library, *headers):
+    text = ""
+    for header in headers:
+        with open(header, encoding="utf-8") as file:
+            text += re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
     declared = set(re.findall(r"CISTERN_API\s[^;]*?\b(cistern_\w+)\(", text))
     versioned = {}
     for line in output("nm", "-D", "--defined-only", "--with-symbol-versions", library).splitlines():
@@ -25,7 +27,7 @@ def main(library, header):
             versioned[name] = version
     wrong = []
     if len(declared) < 30:
-        wrong.append(f"only {len(declared)} declarations found in {header}: this test reads it wrongly")
+        wrong.append(f"only {len(declared)} declarations found in {headers}: this test reads it wrongly")
     wrong += [f"{name} is declared but not exported" for name in sorted(declared - versioned.keys())]
     wrong += [f"{name} is exported but not declared" for name in sorted(versioned.keys() - declared)]
     wrong += [f"{name} has version '{version}', not CISTERN_0" for name, version in versioned.items()
@@ -46,4 +48,4 @@ def main(library, header):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))

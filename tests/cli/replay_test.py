@@ -118,6 +118,24 @@ class Replay(unittest.TestCase):
         found = self.figures(self.write("same.csv", HEADER + rows), "--magazine-bytes", "1MiB")
         self.assertAlmostEqual(found["magazine_hit_rate"], 19 / 20)
 
+    def test_compaction(self):
+        blocks = "".join(f"a,{i},1024,{i},0\n" for i in range(8))
+        frees = "".join(f"f,{i},,{10 + i},0\n" for i in range(0, 8, 2))
+        trace = self.write("checker.csv", HEADER + blocks + frees + "a,9,2048,30,0\n")
+        arena = ["--growth", "ARENAS", "--capacity", "1.00x", "--filled", "--passes", "0"]
+        (found,) = self.report(*arena, trace, "--compaction", "relocate")
+        self.assert_has(found, compaction="relocate", capacity_over_peak=1.0, filled=1)
+        self.assert_has(found, failed_events=0, moves=1, moved_bytes=1024, compaction_steps=1,
+                        served_by_compaction=1, longest_step_bytes=1024, peak_reserved_bytes=8192)
+        (found,) = self.report(*arena, trace, "--compaction", "none", code=1)
+        self.assert_has(found, failed_events=1, moves=0, compaction_steps=0)
+        text = self.replay(*arena, trace, "--compaction", "all", "--device", "host", "--check")
+        self.assertEqual(text.returncode, 0)
+        plain = " ".join(text.stdout.split())
+        self.assertIn("capacity 1.000 of the peak, filled", plain)
+        self.assertIn("relocations 1 1 KiB copied", plain)
+        self.assertIn("contents of 9 blocks intact, all live ones looked at after each of 1 steps of compaction", plain)
+
     def test_times(self):
         (found,) = self.report(self.rolling, "--passes", "1")
         self.assertGreater(found["ns_per_pair"], 0)
@@ -167,6 +185,10 @@ class Replay(unittest.TestCase):
             ([self.holes, "--capacity", "64KiB"], 2, "a capacity of 64KiB is smaller than the largest block of 131072"),
             ([self.holes, "--capacity", "much"], 2, "--capacity"),
             ([self.holes, "--capacity", "0"], 2, "--capacity 0"),
+            ([self.holes, "--capacity", "0.5x"], 2, "a multiple of a trace's peak"),
+            ([self.holes, "--capacity", "onex"], 2, "a multiple of a trace's peak"),
+            ([self.holes, "--filled"], 2, "a filled pool needs a capacity"),
+            ([self.holes, "--compaction", "some"], 2, "--compaction"),
             ([self.holes, "--check"], 2, "choose --device host or simulated"),
             ([self.holes, "--device", "simulated", "--growth", "segments"], 2, "bookkeeping without memory"),
             ([self.holes, "--device", "cuda"], 2, "--device"),

@@ -191,6 +191,10 @@ std::string ArenaDriver::check_place(BlockIndex block, std::uint64_t bytes, std:
 std::string ArenaDriver::release(const Step& step) {
   const BlockIndex block = pick_block(step.first, BlockState::live);
   if (block == kNoBlock) return {};
+  if (step.detail % 16 == 15) {
+    model_.make_moving(stretch_of(block));
+    return arena_->retire(block) ? "" : "a live block was not retired";
+  }
   Readiness readiness;
   if (step.detail % 3 == 0) {
     readiness = {static_cast<ReadinessSlot>(1 + step.detail % 4), step.second % 8U};
@@ -255,6 +259,11 @@ std::string ArenaDriver::settle(const Step& step) {
   const BlockIndex moving = pick_block(step.first, BlockState::moving);
   if (moving == kNoBlock) return {};
   const Range whole = arena_->view(moving).range;
+  if (step.detail % 8 == 7) {
+    if (!arena_->land(moving)) return "land refused";
+    model_.make_live(to_stretch(whole));
+    return {};
+  }
   const BlockState to = step.detail % 2 == 0 ? BlockState::free : BlockState::vacant;
   std::uint64_t head = kHuge;
   if (step.detail % 3 == 0) head = step.second % 5 * config_.page_bytes;
@@ -439,7 +448,8 @@ std::string ArenaDriver::wrong_call(const Step& step) {
   const auto states = {BlockState::free, BlockState::vacant, BlockState::moving};
   for (const BlockState state : states) {
     const BlockIndex block = pick_block(step.first, state);
-    if (arena_->release(block)) return "released what is not live";
+    if (arena_->release(block) || arena_->retire(block)) return "released what is not live";
+    if (state != BlockState::moving && arena_->land(block)) return "landed what does not move";
     if (state != BlockState::moving && arena_->settle(block, BlockState::free) != kNoBlock) {
       return "settled what does not move";
     }
@@ -477,21 +487,6 @@ std::string ArenaDriver::wrong_call(const Step& step) {
   if (arena_->find_live(range) != kNoBlock || arena_->find_live(kHuge) != kNoBlock ||
       arena_->find_containing(range) != kNoBlock || arena_->find_containing(kHuge) != kNoBlock) {
     return "found a block beyond the range";
-  }
-  return {};
-}
-
-// --- Bytes
-// ------------------------------------------------------------------------------------------------------------
-
-std::string run_bytes(const std::uint8_t* data, std::size_t size) {
-  const auto pair_at = [data](std::size_t at) { return static_cast<std::uint16_t>(data[at] | data[at + 1] << 8); };
-  if (size < 2) return {};
-  ArenaDriver driver(pair_at(0));
-  for (std::size_t at = 2; at + 6 <= size; at += 6) {
-    const Step step{data[at], data[at + 1], pair_at(at + 2), pair_at(at + 4)};
-    std::string problem = driver.run(step);
-    if (!problem.empty()) return "step " + std::to_string(at / 6) + ": " + problem;
   }
   return {};
 }
