@@ -9,6 +9,7 @@
 #include "cli/ui/output.hpp"
 #include "cli/ui/wrap.hpp"
 #include "cli/verbs.hpp"
+#include "pool/profiles.hpp"
 #include "report/table.hpp"
 
 namespace cistern::cli {
@@ -93,8 +94,9 @@ class OptionsVerb final : public Verb {
     arguments->flag("--markdown", &markdown_, "as the reference page, without values in force");
     arguments->settings();
   }
-  base::Result<ExitCode> run(const OptionSet& settings) override {
+  base::Result<ExitCode> run(const OptionSet& given) override {
     if (json_ && markdown_) return base::invalid_argument("--json and --markdown exclude each other");
+    const OptionSet settings = pool::with_profile(given);
     print(json_ ? as_json(settings) : markdown_ ? as_markdown() : as_text(settings));
     return ExitCode::ok;
   }

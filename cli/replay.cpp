@@ -1,16 +1,16 @@
 // `cistern replay`: recorded traces through the real pool, or the baseline, and what came of them.
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "cli/remarks.hpp"
+#include "cli/replay_capacity.hpp"
 #include "cli/replay_report.hpp"
 #include "cli/ui/output.hpp"
 #include "cli/ui/progress.hpp"
-#include "cli/unrecorded.hpp"
 #include "cli/verbs.hpp"
 #include "replay/sources/read_trace.hpp"
 
@@ -33,25 +33,6 @@ base::Result<replay::Compaction> parse_compaction(std::string_view name) {
     if (name == replay::compaction_name(compaction)) return compaction;
   }
   return base::invalid_argument("--compaction is " + base::in_quotes(name) + "; choose none, stitch, relocate or all");
-}
-
-// Bytes, none, or "1.10x": so much of the trace's peak.
-base::Status parse_capacity(std::string_view text, replay::ReplayOptions* options) {
-  if (base::to_upper(text) == "NONE") return {};
-  if (!text.empty() && (text.back() == 'x' || text.back() == 'X')) {
-    const std::string_view number = text.substr(0, text.size() - 1);
-    const auto [end, wrong] =
-        std::from_chars(number.data(), number.data() + number.size(), options->capacity_over_peak);
-    const bool is_number = wrong == std::errc() && end == number.data() + number.size();
-    if (is_number && options->capacity_over_peak >= 1 && options->capacity_over_peak <= 1000) return {};
-    return base::invalid_argument("--capacity is " + base::in_quotes(text) +
-                                  "; a multiple of a trace's peak is between 1x and 1000x, as 1.10x");
-  }
-  auto bytes = base::parse_bytes(text);
-  if (!bytes.is_ok()) return bytes.status().with_context("--capacity");
-  if (bytes.value() == 0) return base::invalid_argument("--capacity 0 holds nothing; without a limit it is none");
-  options->capacity_bytes = bytes.value();
-  return {};
 }
 
 class ReplayVerb final : public Verb {
@@ -114,7 +95,8 @@ class ReplayVerb final : public Verb {
     if (!device.is_ok()) return device.take_status();
     auto compaction = parse_compaction(compaction_);
     if (!compaction.is_ok()) return compaction.take_status();
-    if (base::Status wrong = parse_capacity(capacity_, &options_); !wrong.is_ok()) return wrong;
+    base::Status wrong = parse_capacity(capacity_, &options_.capacity_bytes, &options_.capacity_over_peak);
+    if (!wrong.is_ok()) return wrong;
     options_.pool = pool.take();
     options_.device = device.value();
     options_.compaction = compaction.value();

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "cli/remarks.hpp"
 #include "cli/scenario_report.hpp"
 #include "cli/ui/output.hpp"
 #include "cli/ui/wrap.hpp"
@@ -63,6 +64,8 @@ class ScenarioVerb final : public Verb {
     }
     auto rounding = replay::parse_driver_rounding(rounding_);
     if (!rounding.is_ok()) return rounding.take_status();
+    remark_if_set(name(), settings, {"CISTERN_COMPACT", "CISTERN_COMPACT_INTERVAL_MS", "CISTERN_COMPACT_THRESHOLD"},
+                  "has no effect here: a scenario's requests follow each other without a quiet moment");
     auto pool = pool::pool_options_from(settings);
     if (!pool.is_ok()) return pool.take_status();
     options_.driver_rounding = rounding.value();

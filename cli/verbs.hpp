@@ -13,6 +13,7 @@ std::unique_ptr<Verb> make_options_verb();
 std::unique_ptr<Verb> make_replay_verb();
 std::unique_ptr<Verb> make_run_verb();
 std::unique_ptr<Verb> make_scenario_verb();
+std::unique_ptr<Verb> make_tune_verb();
 
 std::vector<std::unique_ptr<Verb>> all_verbs();
 

@@ -11,6 +11,13 @@ constexpr double kMaxStepBytes = 1.0 * static_cast<double>(kTiB);
 
 std::vector<OptionSpec> placement_options() {
   return {
+      {.name = "CISTERN_PROFILE",
+       .type = OptionType::choice,
+       .range = "SMALL_MODEL|LARGE_MODELS|THROUGHPUT|SEVERAL_MODELS",
+       .default_value = "",
+       .doc = "Settings by a rule of thumb, under one name: defaults for those that are not set themselves. What each "
+              "one sets is in the guide to tuning; `cistern tune` finds better ones on a trace.",
+       .aliases = {}},
       {.name = "CISTERN_POLICY",
        .type = OptionType::choice,
        .range = "BEST_FIT|FIRST_FIT|EXACT_BEST_FIT",

@@ -5,6 +5,7 @@
 
 #include "base/bits.hpp"
 #include "base/units.hpp"
+#include "pool/profiles.hpp"
 
 namespace cistern::pool {
 namespace {
@@ -56,7 +57,8 @@ base::Result<core::FitPolicy> parse_policy(std::string_view text) { return parse
 base::Result<Growth> parse_growth(std::string_view text) { return parse_in(kGrowths, "growth", text); }
 base::Result<OnMiss> parse_on_miss(std::string_view text) { return parse_in(kOnMisses, "on_miss", text); }
 
-base::Result<PoolOptions> pool_options_from(const base::OptionSet& set) {
+base::Result<PoolOptions> pool_options_from(const base::OptionSet& given) {
+  const base::OptionSet set = with_profile(given);
   PoolOptions options;
   auto policy = parse_policy(set.text("CISTERN_POLICY"));
   if (!policy.is_ok()) return policy.take_status();

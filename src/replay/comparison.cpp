@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.hpp"
+#include "compact/scheduler.hpp"
 #include "compact/stitcher.hpp"
 #include "device/host_device.hpp"
 #include "device/page_pool.hpp"
@@ -148,6 +149,7 @@ struct PoolOnDevice {
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::PagePool> pages;  // outlives the pool
   std::shared_ptr<pool::Pool> pool;
+  std::shared_ptr<compact::Scheduler> scheduler;  // null: not asked for
 };
 
 Result<PoolOnDevice> open_pool(const ComparisonPlan& plan, std::uint32_t ordinal) {
@@ -167,6 +169,7 @@ Result<PoolOnDevice> open_pool(const ComparisonPlan& plan, std::uint32_t ordinal
   auto made = pool::Pool::create(out.device, out.pages, options, compact::rescue_steps(options.on_miss), observer);
   if (!made.is_ok()) return made.take_status();
   out.pool = made.take();
+  out.scheduler = compact::Scheduler::start(*out.pool);
   return out;
 }
 

@@ -15,8 +15,10 @@
 #include "device/counting_device.hpp"
 #include "device/host_device.hpp"
 #include "device/simulated_device.hpp"
+#include "replay/driver_time.hpp"
 #include "replay/memory_way.hpp"
 #include "replay/segments.hpp"
+#include "replay/trace_time.hpp"
 
 namespace cistern::replay {
 namespace {
@@ -63,12 +65,16 @@ class FirstPass {
     report_->fragmentation.every_events = std::max<std::uint64_t>(1, trace.events.size() / kSamples);
     const std::uint64_t page = options.pool.page_bytes;
     if (options.check) watch_.emplace(target, trace.slots, page != 0 ? page : kStampsOfArenas);
+    if (!options.pool.compact_actively || target.pool() == nullptr) return;
+    time_.emplace(*target.pool());
+    report_->active.emplace();
   }
 
   base::Status run() {
     for (std::uint64_t index = 0; index < trace_.events.size(); ++index) {
       const TraceEvent& event = trace_.events[index];
       const device::Address place = places_[event.slot];
+      if (time_) let_time_pass(index, event.time_ns);
       if (event.op == TraceOp::allocate) {
         allocate(index, event);
       } else if (base::Status refused = free(index, event); !refused.is_ok()) {
@@ -77,6 +83,12 @@ class FirstPass {
       if (options_.after_event) options_.after_event(index, place != 0 ? place : places_[event.slot]);
       if ((index + 1) % report_->fragmentation.every_events == 0) sample();
       if (options_.on_progress && (index + 1) % kProgressEvents == 0) options_.on_progress(index + 1);
+    }
+    if (time_) {
+      report_->active->looks = time_->counts().looks;
+      report_->active->postponed = time_->counts().postponed;
+      report_->active->passes = time_->counts().passes;
+      report_->active->compacted_bytes = target_.ledger().compacted_bytes;
     }
     report_->ledger = target_.ledger();
     report_->calls = target_.counters();
@@ -92,7 +104,9 @@ class FirstPass {
 
  private:
   void allocate(std::uint64_t index, const TraceEvent& event) {
-    recent_sizes_.record(base::round_up(event.bytes, options_.pool.round_bytes));
+    const std::uint64_t bytes = base::round_up(event.bytes, options_.pool.round_bytes);
+    count_triggers(bytes);
+    recent_sizes_.record(bytes);
     const std::uint64_t began_ns = clock_.now_ns();
     auto served = target_.allocate(event.bytes);
     note_step(index, clock_.now_ns() - began_ns, served.is_ok());
@@ -112,11 +126,37 @@ class FirstPass {
                                          .reserved_bytes = ledger.reserved_bytes};
   }
 
+  void count_triggers(std::uint64_t bytes) {
+    const pool::Ledger ledger = target_.ledger();
+    const bool above = ledger.free_bytes > 0 && ledger.fragmentation_rate() > options_.pool.compact_threshold;
+    const bool exposed = recent_sizes_.exposure(ledger.largest_free_bytes, ledger.free_bytes) > 0;
+    const bool blocked = bytes > ledger.largest_free_bytes && bytes <= ledger.free_bytes;
+    TriggerCounts& counts = report_->triggers;
+    counts.above_threshold += above ? 1 : 0;
+    counts.exposed += exposed ? 1 : 0;
+    counts.blocked += blocked ? 1 : 0;
+    counts.blocked_above_threshold += blocked && above ? 1 : 0;
+    counts.blocked_exposed += blocked && exposed ? 1 : 0;
+  }
+
+  // What the compacting thread does before the event.
+  void let_time_pass(std::uint64_t index, std::uint64_t time_ns) {
+    const device::DeviceCounters before = target_.counters();
+    if (!time_->advance_to(time_ns)) return;
+    report_->active->driver_ns += modelled_driver_ns(target_.counters()) - modelled_driver_ns(before);
+    moved_ = moved_until_now();  // the next request has nothing to do with it
+    if (watch_) watch_->look_at_all(index);
+  }
+
+  Moved moved_until_now() const {
+    const pool::Ledger ledger = target_.ledger();
+    return {ledger.stitched_pages, ledger.moved_bytes, target_.counters().modelled_ns};
+  }
+
   // Was it a step of compaction?
   void note_step(std::uint64_t index, std::uint64_t elapsed_ns, bool was_served) {
     if (options_.compaction == Compaction::none || options_.segments) return;
-    const pool::Ledger ledger = target_.ledger();
-    const Moved now{ledger.stitched_pages, ledger.moved_bytes, target_.counters().modelled_ns};
+    const Moved now = moved_until_now();
     const Moved before = std::exchange(moved_, now);
     if (now.pages == before.pages && now.bytes == before.bytes) return;
     CompactionSteps& steps = report_->compaction;
@@ -161,6 +201,7 @@ class FirstPass {
   ReplayReport* report_;
   std::vector<device::Address> places_;  // by the trace's slots; 0: not live
   std::optional<ContentWatch> watch_;
+  std::optional<TraceTime> time_;
   core::ExposureWindow recent_sizes_;
   const base::SteadyClock clock_;
   Moved moved_;
@@ -173,6 +214,11 @@ base::Status check_options(const TraceData& trace, const ReplayOptions& options)
   if (trace.events.empty()) return base::Status(base::StatusCode::io_error, "there are no allocations in it");
   if (options.segments && options.device != ReplayDevice::none) {
     return base::invalid_argument("growth 'segments' is bookkeeping without memory; leave out --device");
+  }
+  if (options.pool.compact_actively && (options.segments || options.compaction == Compaction::none)) {
+    return base::invalid_argument(
+        "CISTERN_COMPACT is on, and there is nothing that it could do: " +
+        std::string(options.segments ? "growth 'segments' has no compaction" : "compaction is 'none'"));
   }
   if (options.check && options.device == ReplayDevice::none) {
     return base::invalid_argument("there are no contents to check without memory; choose --device host or simulated");

@@ -83,6 +83,25 @@ struct CompactionSteps {
   std::uint64_t most_bytes = 0;           // copied in one
 };
 
+// How well fragmentation rate and exposure tell trouble. A request is blocked when free memory could hold it and no
+// hole can. Looked at before every request.
+struct TriggerCounts {
+  std::uint64_t above_threshold = 0;  // fragmentation rate above the pool's threshold
+  std::uint64_t exposed = 0;          // exposure above 0
+  std::uint64_t blocked = 0;
+  std::uint64_t blocked_above_threshold = 0;
+  std::uint64_t blocked_exposed = 0;
+};
+
+// What the pool's compacting thread would have done (see trace_time.hpp).
+struct ActiveCompaction {
+  std::uint64_t looks = 0;  // that found a reason
+  std::uint64_t postponed = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t compacted_bytes = 0;  // put elsewhere, pages and blocks
+  double driver_ns = 0;               // modelled, of all passes
+};
+
 struct ReplayReport {
   std::uint64_t events = 0;
   std::uint64_t allocations = 0;
@@ -94,6 +113,8 @@ struct ReplayReport {
   std::uint64_t failed = 0;
   std::optional<FailedEvent> first_failure;
   CompactionSteps compaction;
+  std::optional<ActiveCompaction> active;
+  TriggerCounts triggers;
   FragmentationSamples fragmentation;
   std::optional<ContentCheck> check;
   std::optional<ReplayTimes> times;

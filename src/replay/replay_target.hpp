@@ -25,6 +25,7 @@ class ReplayTarget {
   virtual device::Address address_of(device::Address place) noexcept { return place; }
   // Null: there is none.
   virtual device::Device* memory() noexcept { return nullptr; }
+  virtual pool::Pool* pool() noexcept { return nullptr; }
 };
 
 // The real pool, with stitching in its rescue list.
@@ -37,7 +38,7 @@ class PoolTarget final : public ReplayTarget {
   pool::Ledger ledger() const noexcept override { return pool_->ledger(); }
   device::DeviceCounters counters() const noexcept override { return device_->counters(); }
   device::Device* memory() noexcept override { return device_.get(); }
-  const pool::Pool& pool() const noexcept { return *pool_; }
+  pool::Pool* pool() noexcept override { return pool_.get(); }
 
  private:
   std::shared_ptr<device::Device> device_;
@@ -64,6 +65,7 @@ class MovableTarget final : public ReplayTarget {
     return address.value();
   }
   device::Device* memory() noexcept override { return device_.get(); }
+  pool::Pool* pool() noexcept override { return pool_.get(); }
 
  private:
   std::shared_ptr<device::Device> device_;

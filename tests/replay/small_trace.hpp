@@ -26,15 +26,18 @@ class SmallTrace {
       return;
     }
   }
+  // Nothing happens for so long.
+  void wait(std::uint64_t ns) { waited_ns_ += ns; }
   const TraceData& data() const noexcept { return data_; }
 
  private:
   void add(TraceEvent event) {
-    event.time_ns = 1000 * data_.events.size();
+    event.time_ns = 1000 * data_.events.size() + waited_ns_;
     data_.events.push_back(event);
   }
 
   TraceData data_;
+  std::uint64_t waited_ns_ = 0;
 };
 
 }  // namespace cistern::replay
