@@ -15,6 +15,7 @@ namespace cistern::cli {
 namespace {
 
 constexpr std::uint64_t kMaxRequests = 100'000'000;
+constexpr std::uint64_t kMaxStreams = 64;
 
 class RunVerb final : public Verb {
  public:
@@ -22,6 +23,7 @@ class RunVerb final : public Verb {
   std::string_view summary() const override { return "Run ONNX models with all their memory from a pool, and without"; }
   std::vector<Example> examples() const override {
     return {{"cistern run .deps/models/*.onnx", "three networks share one simulated NPU"},
+            {"cistern run .deps/models/*.onnx --streams 4", "four threads, each with a stream of the pool"},
             {"cistern run rec.onnx --dim rec:x:3=48:640", "widths of 48 to 640 on axis 3 of input x"},
             {"cistern run det.onnx --device host --policy FIRST_FIT --json", "host memory, first fit, for programs"}};
   }
@@ -32,6 +34,9 @@ class RunVerb final : public Verb {
     arguments->texts("--dim", &dims_, "MODEL:INPUT:AXIS=LO[:HI[:STEP]]",
                      "extents of a dynamic axis, may be repeated; without it the OCR models have theirs (detection "
                      "320-960 step 32, recognition 48x48-640, classification 48x192) and axis 0 is 1");
+    arguments->number("--streams", &plan_.streams, 0, kMaxStreams,
+                      "threads that serve requests at once, each with a stream of the pool; 0: one request after the "
+                      "other, without streams");
     arguments->choice("--device", &plan_.device_kind, "simulated|host", "where the memory is");
     arguments->bytes("--capacity", &plan_.capacity_bytes, "memory of the device");
     arguments->flag("--json", &json_, "as JSON");
@@ -77,6 +82,7 @@ class RunVerb final : public Verb {
   replay::ComparisonPlan plan_{.model_paths = {},
                                .requests = 100,
                                .seed = 1,
+                               .streams = 0,
                                .bindings = {},
                                .device_kind = "simulated",
                                .capacity_bytes = 32 * base::kGiB,

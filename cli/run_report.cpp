@@ -1,5 +1,6 @@
 #include "cli/run_report.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/json_writer.hpp"
@@ -53,6 +54,11 @@ void add_figures(report::Table& table, const ComparisonReport& report) {
   row("driver mallocs + page creations, 2nd half", std::to_string(direct.driver_calls_steady),
       std::to_string(pool.driver_calls_steady));
   row("pages mapped, 2nd half", std::to_string(direct.maps_steady), std::to_string(pool.maps_steady));
+  if (!pool.streams.empty()) {
+    row("events created, recorded, waited for", "-",
+        std::to_string(pool.events_created) + ", " + std::to_string(pool.events_recorded) + ", " +
+            std::to_string(pool.event_waits));
+  }
   row("blocks left after unload", std::to_string(direct.leaked_blocks), std::to_string(pool.leaked_blocks));
 }
 
@@ -72,7 +78,24 @@ void write_way(base::JsonWriter& json, std::string_view name, const WaySummary& 
   json.member("driver_calls_steady", way.driver_calls_steady);
   json.member("maps_steady", way.maps_steady);
   json.member("leaked_blocks", way.leaked_blocks);
+  json.member("events_created", way.events_created).member("events_recorded", way.events_recorded);
+  json.member("event_waits", way.event_waits);
   json.end_object();
+}
+
+std::string streams_text(const WaySummary& pool) {
+  report::Table streams({{"stream"},
+                         {"requests", report::Align::right},
+                         {"allocations / request", report::Align::right},
+                         {"memory management / request", report::Align::right}});
+  for (std::size_t i = 0; i < pool.streams.size(); ++i) {
+    const replay::StreamSummary& stream = pool.streams[i];
+    const double requests = static_cast<double>(std::max<std::uint64_t>(stream.requests, 1));
+    streams.add_row({std::to_string(i), std::to_string(stream.requests),
+                     fixed(static_cast<double>(stream.allocations) / requests, 0),
+                     base::format_nanoseconds(static_cast<double>(stream.memory_ns) / requests)});
+  }
+  return streams.text();
 }
 
 }  // namespace
@@ -89,12 +112,14 @@ std::string comparison_text(const ComparisonReport& report) {
     models.add_row({model.name, std::to_string(model.requests), base::format_bytes(model.weight_bytes),
                     base::format_bytes(model.peak_activation_bytes), fixed(model.activations_per_request, 0)});
   }
+  out += models.text() + "\n";
+  if (!report.pool.streams.empty()) out += streams_text(report.pool) + "\n";
   report::Table figures({{""},
                          {"every tensor from the driver", report::Align::right},
                          {"through the pool", report::Align::right},
                          {"", report::Align::right}});
   add_figures(figures, report);
-  out += models.text() + "\n" + figures.text() + "\n";
+  out += figures.text() + "\n";
   out += report.outputs_identical ? "outputs: identical, bit for bit\n"
                                   : "outputs: DIFFERENT, first at " + report.first_difference + "\n";
   if (report.time_is_modelled) {
@@ -119,6 +144,12 @@ std::string comparison_json(const ComparisonReport& report) {
   json.end_array();
   write_way(json, "direct", report.direct);
   write_way(json, "pool", report.pool);
+  json.key("streams").begin_array();
+  for (const replay::StreamSummary& stream : report.pool.streams) {
+    json.begin_object().member("requests", stream.requests).member("allocations", stream.allocations);
+    json.member("memory_ns_total", stream.memory_ns).end_object();
+  }
+  json.end_array();
   json.member("outputs_identical", report.outputs_identical);
   if (!report.outputs_identical) json.member("first_difference", report.first_difference);
   json.member("leaked_blocks", report.leaked_blocks());

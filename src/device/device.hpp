@@ -83,6 +83,10 @@ struct DeviceCounters {
   std::uint64_t driver_allocations() const noexcept { return mallocs + pages_created; }
 };
 
+// Time by the latency model of all calls that the calling thread has made to simulated devices of this process. Of a
+// call that waits for a stream: the call's own.
+std::uint64_t modelled_ns_of_this_thread() noexcept;
+
 enum class Access : std::uint8_t { none, read_write };
 
 class Device {

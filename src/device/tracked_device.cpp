@@ -13,6 +13,12 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
+namespace {
+thread_local std::uint64_t t_modelled_ns = 0;
+}  // namespace
+
+std::uint64_t modelled_ns_of_this_thread() noexcept { return t_modelled_ns; }
+
 std::uint64_t DriverRounding::round(std::uint64_t bytes) const noexcept {
   return base::round_up(bytes, bytes >= huge_from_bytes ? huge_bytes : small_bytes);
 }
@@ -42,6 +48,7 @@ void TrackedDevice::charge(std::uint64_t bytes) noexcept {
 void TrackedDevice::finish(Lock* lock, Operation operation, std::uint64_t quantity) noexcept {
   const std::uint64_t cost = cost_ns(operation, quantity);
   counters_.modelled_ns += cost;
+  t_modelled_ns += cost;
   lock->unlock();
   if (cost != 0) elapse(cost);
 }

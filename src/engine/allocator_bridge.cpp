@@ -50,6 +50,7 @@ MemoryUsage& MemoryUsage::operator+=(const MemoryUsage& other) noexcept {
   activation_allocations += other.activation_allocations;
   activation_bytes += other.activation_bytes;
   frees += other.frees;
+  peak_bytes = std::max(peak_bytes, other.peak_bytes);
   measured_ns += other.measured_ns;
   modelled_ns += other.modelled_ns;
   return *this;
@@ -109,7 +110,8 @@ void* AllocatorBridge::serve(std::size_t bytes, MemoryUse use) noexcept {
   }
   const auto& account = work->account_;
   const std::uint64_t start = now_ns();
-  auto served = account->source->allocate(bytes, use, account->context);
+  auto served = work->stream_ ? account->source->allocate_on(*work->stream_, bytes, use, account->context)
+                              : account->source->allocate(bytes, use, account->context);
   work->usage_.measured_ns += net_ns(start);
   if (served.is_ok() && !remember(served.value(), {account, bytes, false})) {
     const base::Status ignored = account->source->free(served.value());
@@ -120,13 +122,8 @@ void* AllocatorBridge::serve(std::size_t bytes, MemoryUse use) noexcept {
     work->refuse(served.take_status());
     return substitute(bytes);
   }
-  if (use == MemoryUse::weights) {
-    ++work->usage_.weight_allocations;
-    work->usage_.weight_bytes += bytes;
-  } else {
-    ++work->usage_.activation_allocations;
-    work->usage_.activation_bytes += bytes;
-  }
+  work->book_allocation(use, bytes);
+  account->source->live().add(bytes);
   account->blocks.fetch_add(1, std::memory_order_relaxed);
   raise_to(account->peak_bytes, account->bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes);
   return served.value();
@@ -176,17 +173,17 @@ void AllocatorBridge::take_back(void* memory) noexcept {
   }
   ModelAccount& account = *block->account;
   const std::uint64_t start = now_ns();
-  const base::Status freed = account.source->free(memory);
+  ModelAtWork* work = t_at_work;
+  const base::Status freed =
+      work != nullptr && work->stream_ ? account.source->free_on(*work->stream_, memory) : account.source->free(memory);
   const std::uint64_t spent = net_ns(start);
   if (!freed.is_ok()) {
     record_misuse("the memory source of " + account.context.name + " refused a free: " + freed.to_string());
   }
+  account.source->live().take(block->bytes);
   account.blocks.fetch_sub(1, std::memory_order_relaxed);
   account.bytes.fetch_sub(block->bytes, std::memory_order_relaxed);
-  if (ModelAtWork* work = t_at_work; work != nullptr) {
-    ++work->usage_.frees;
-    work->usage_.measured_ns += spent;
-  }
+  if (work != nullptr) work->book_free(block->bytes, spent);
 }
 
 void AllocatorBridge::record_misuse(const std::string& text) noexcept {
@@ -203,15 +200,36 @@ AllocatorBridge::Shard& AllocatorBridge::shard_of(const void* memory) noexcept {
   return shards_[(granule * 0x9e3779b97f4a7c15ULL) >> 60];
 }
 
-ModelAtWork::ModelAtWork(std::shared_ptr<ModelAccount> account, MemoryUse plain_use) noexcept
+ModelAtWork::ModelAtWork(std::shared_ptr<ModelAccount> account, MemoryUse plain_use,
+                         std::optional<device::StreamHandle> stream) noexcept
     : account_(std::move(account)),
       outer_(t_at_work),
       plain_use_(plain_use),
+      stream_(stream),
       modelled_at_start_(account_->source->modelled_ns()) {
   t_at_work = this;
 }
 
 ModelAtWork::~ModelAtWork() { t_at_work = outer_; }
+
+void ModelAtWork::book_allocation(MemoryUse use, std::uint64_t bytes) noexcept {
+  if (use == MemoryUse::weights) {
+    ++usage_.weight_allocations;
+    usage_.weight_bytes += bytes;
+  } else {
+    ++usage_.activation_allocations;
+    usage_.activation_bytes += bytes;
+  }
+  held_bytes_ += bytes;
+  usage_.peak_bytes = std::max(usage_.peak_bytes, held_bytes_);
+}
+
+// What an earlier work allocated and this one frees is not in what this one holds.
+void ModelAtWork::book_free(std::uint64_t bytes, std::uint64_t spent_ns) noexcept {
+  ++usage_.frees;
+  usage_.measured_ns += spent_ns;
+  held_bytes_ -= std::min(held_bytes_, bytes);
+}
 
 void ModelAtWork::refuse(base::Status failure) noexcept {
   if (!failure_.is_ok()) return;

@@ -34,6 +34,7 @@ struct MemoryUsage {
   std::uint64_t activation_allocations = 0;
   std::uint64_t activation_bytes = 0;
   std::uint64_t frees = 0;
+  std::uint64_t peak_bytes = 0;  // of what was allocated in between, the most that was held at once
   // Real time inside the memory source, the cost of reading the clock taken off. With a simulated device it contains
   // the simulator's own work for driver calls, which is not the driver's time: that is modelled_ns.
   std::uint64_t measured_ns = 0;
@@ -118,7 +119,9 @@ class ModelAtWork {
  public:
   // `plain_use` is what a plain request is for: activations in a run; while a model is loaded, whatever it asks for
   // stays with it like weights. Reserve requests are always weights.
-  explicit ModelAtWork(std::shared_ptr<ModelAccount> account, MemoryUse plain_use = MemoryUse::activations) noexcept;
+  // Memory of the work is allocated and freed in the order of `stream`, if there is one.
+  explicit ModelAtWork(std::shared_ptr<ModelAccount> account, MemoryUse plain_use = MemoryUse::activations,
+                       std::optional<device::StreamHandle> stream = std::nullopt) noexcept;
   ~ModelAtWork();
   ModelAtWork(const ModelAtWork&) = delete;
   ModelAtWork& operator=(const ModelAtWork&) = delete;
@@ -135,10 +138,14 @@ class ModelAtWork {
  private:
   friend class AllocatorBridge;
   void refuse(base::Status failure) noexcept;
+  void book_allocation(MemoryUse use, std::uint64_t bytes) noexcept;
+  void book_free(std::uint64_t bytes, std::uint64_t spent_ns) noexcept;
 
   std::shared_ptr<ModelAccount> account_;
   ModelAtWork* outer_;
   MemoryUse plain_use_;
+  std::optional<device::StreamHandle> stream_;
+  std::uint64_t held_bytes_ = 0;  // of what was allocated in this work
   const ort::Calls* calls_ = nullptr;
   ort::RunOptions* run_ = nullptr;
   std::uint64_t modelled_at_start_;

@@ -22,6 +22,6 @@ base::Result<void*> DirectMemory::allocate(std::size_t bytes, MemoryUse /*use*/,
 
 base::Status DirectMemory::free(void* memory) noexcept { return device_->free(window_.to_device(memory)); }
 
-std::uint64_t DirectMemory::modelled_ns() const noexcept { return device_->counters().modelled_ns; }
+std::uint64_t DirectMemory::modelled_ns() const noexcept { return device::modelled_ns_of_this_thread(); }
 
 }  // namespace cistern::engine

@@ -12,7 +12,18 @@ void PoolMemory::admit(ModelContext& model) noexcept {
 }
 
 base::Result<void*> PoolMemory::allocate(std::size_t bytes, MemoryUse use, const ModelContext& model) noexcept {
+  return serve(bytes, use, model, std::nullopt);
+}
+
+base::Result<void*> PoolMemory::allocate_on(device::StreamHandle stream, std::size_t bytes, MemoryUse use,
+                                            const ModelContext& model) noexcept {
+  return serve(bytes, use, model, stream);
+}
+
+base::Result<void*> PoolMemory::serve(std::size_t bytes, MemoryUse use, const ModelContext& model,
+                                      std::optional<device::StreamHandle> stream) noexcept {
   pool::AllocationRequest request;
+  request.stream = stream;
   request.bytes = bytes;
   request.tag = model.labels[static_cast<std::size_t>(use)];
   request.lifetime = use == MemoryUse::weights ? pool::Lifetime::weights : pool::Lifetime::transient;
@@ -29,6 +40,10 @@ base::Result<void*> PoolMemory::allocate(std::size_t bytes, MemoryUse use, const
 
 base::Status PoolMemory::free(void* memory) noexcept { return pool_->free(window_.to_device(memory)); }
 
-std::uint64_t PoolMemory::modelled_ns() const noexcept { return pool_->device().counters().modelled_ns; }
+base::Status PoolMemory::free_on(device::StreamHandle stream, void* memory) noexcept {
+  return pool_->free_async(window_.to_device(memory), stream);
+}
+
+std::uint64_t PoolMemory::modelled_ns() const noexcept { return device::modelled_ns_of_this_thread(); }
 
 }  // namespace cistern::engine

@@ -140,6 +140,7 @@ Outputs& Outputs::operator=(Outputs&& other) noexcept {
     views_ = std::exchange(other.views_, {});
     usage_ = other.usage_;
     run_ns_ = other.run_ns_;
+    stream_ = other.stream_;
   }
   return *this;
 }
@@ -149,25 +150,26 @@ Outputs::~Outputs() { release(); }
 void Outputs::release() noexcept {
   views_.clear();
   if (model_ == nullptr || values_.empty()) return;
-  const ModelAtWork work(model_->account);
+  const ModelAtWork work(model_->account, MemoryUse::activations, stream_);
   for (ort::Value* value : values_) model_->calls().release_value(value);
   values_.clear();
   usage_ += work.usage();
 }
 
-Result<Outputs> Model::run(std::span<const Tensor> inputs) noexcept {
+Result<Outputs> Model::run(std::span<const Tensor> inputs, std::optional<device::StreamHandle> stream) noexcept {
   if (state_ == nullptr || state_->session == nullptr) return base::invalid_argument("the model was unloaded");
   ModelState& model = *state_;
   if (Status status = check_inputs(model, inputs); !status.is_ok()) return status.with_context(name());
 
   const auto start = std::chrono::steady_clock::now();
-  ModelAtWork work(model.account);
+  ModelAtWork work(model.account, MemoryUse::activations, stream);
   Values results(model.calls());
   Status status = run_staged(model, work, inputs, results);
   if (Status refused = work.take_failure(); !refused.is_ok()) status = std::move(refused);
   if (!status.is_ok()) return status.with_context(name());
 
   Outputs outputs(state_);
+  outputs.stream_ = stream;
   for (std::size_t i = 0; i < results.values.size(); ++i) {
     auto view = view_output(model, model.outputs[i], results.values[i]);
     if (!view.is_ok()) return view.take_status().with_context(name());

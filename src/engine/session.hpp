@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ class Outputs {
   std::vector<TensorView> views_;
   MemoryUsage usage_;
   std::uint64_t run_ns_ = 0;
+  std::optional<device::StreamHandle> stream_;
 };
 
 class Model {
@@ -78,7 +80,9 @@ class Model {
 
   // One tensor an input, in the order of inputs(). invalid_argument where count, type or shape do not fit. Where the
   // memory source refused, its own status comes back, and all memory of the request has been given back.
-  base::Result<Outputs> run(std::span<const Tensor> inputs) noexcept;
+  // With a stream, all memory of the request, outputs included, is allocated and freed in the order of that stream.
+  base::Result<Outputs> run(std::span<const Tensor> inputs,
+                            std::optional<device::StreamHandle> stream = std::nullopt) noexcept;
 
   // Unloads, and says what the model still holds: nothing, unless Outputs are still alive. The model can't be used
   // afterwards. Without this call the destructor unloads (when the last Outputs is gone).

@@ -1,8 +1,11 @@
 #include "replay/comparison.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/units.hpp"
@@ -27,11 +30,6 @@ using base::Status;
 // take most of a run with every tensor from the driver.
 constexpr std::uint64_t kIdleMappingBytes = 512 * base::kMiB;
 
-std::uint64_t all_driver_calls(const device::DeviceCounters& counters) noexcept {
-  return counters.mallocs + counters.frees + counters.reserves + counters.releases + counters.pages_created +
-         counters.pages_destroyed + counters.maps + counters.unmaps + counters.set_accesses + counters.pages_moved;
-}
-
 Result<std::shared_ptr<device::Device>> open_device(const ComparisonPlan& plan, std::uint32_t ordinal) {
   if (plan.device_kind == "host") {
     device::HostConfig config;
@@ -50,100 +48,6 @@ Result<std::shared_ptr<device::Device>> open_device(const ComparisonPlan& plan, 
   if (!made.is_ok()) return made.take_status();
   return std::shared_ptr<device::Device>(made.take());
 }
-
-// One way to serve the models: a device, a source of memory on it, and the figures so far.
-class Way {
- public:
-  Way(std::shared_ptr<device::Device> device, std::shared_ptr<engine::MemorySource> source,
-      std::shared_ptr<pool::Pool> pool, bool time_is_modelled)
-      : device_(std::move(device)),
-        source_(std::move(source)),
-        pool_(std::move(pool)),
-        time_is_modelled_(time_is_modelled) {}
-
-  Status load(engine::Environment& environment, const std::string& path) {
-    auto model = environment.load(path, source_);
-    if (!model.is_ok()) return model.take_status();
-    models_.push_back(model.take());
-    note_peak(models_.size() - 1);
-    return {};
-  }
-
-  engine::Model& model(std::size_t index) noexcept { return models_[index]; }
-  void begin_requests() { calls_before_ = all_driver_calls(device_->counters()); }
-  void begin_second_half() { half_ = device_->counters(); }
-
-  Result<engine::Outputs> run(std::size_t index, const std::vector<engine::Tensor>& inputs) {
-    models_[index].reset_peak();
-    auto outputs = models_[index].run(inputs);
-    note_peak(index);
-    if (pool_) fragmentation_ += pool_->ledger().fragmentation_rate();
-    return outputs;
-  }
-
-  // After the outputs of a request were looked at: gives them back and books the request.
-  engine::MemoryUsage finish(engine::Outputs& outputs) {
-    outputs.release();
-    const engine::MemoryUsage usage = outputs.usage();
-    // The simulator's own work for a driver call is not the driver's time; a pool's bookkeeping is real either way.
-    const bool only_modelled = time_is_modelled_ && pool_ == nullptr;
-    memory_ns_.push_back(usage.modelled_ns + (only_modelled ? 0 : usage.measured_ns));
-    compute_ns_ += outputs.run_ns() > usage.measured_ns ? outputs.run_ns() - usage.measured_ns : 0;
-    allocations_ += usage.allocations();
-    return usage;
-  }
-
-  // The figures; unloads the models.
-  WaySummary conclude() {
-    const device::DeviceCounters now = device_->counters();
-    const auto requests = static_cast<double>(memory_ns_.size());
-    WaySummary summary;
-    summary.allocations_per_request = static_cast<double>(allocations_) / requests;
-    summary.driver_calls_per_request = static_cast<double>(all_driver_calls(now) - calls_before_) / requests;
-    for (const std::uint64_t ns : memory_ns_) summary.memory_ns_total += ns;
-    std::sort(memory_ns_.begin(), memory_ns_.end());
-    summary.memory_ns_p50 = percentile(50);
-    summary.memory_ns_p99 = percentile(99);
-    summary.compute_ns_total = compute_ns_;
-    summary.peak_live_bytes = peak_live_;
-    summary.peak_reserved_bytes = pool_ ? pool_->ledger().peak_reserved_bytes : now.peak_driver_bytes;
-    summary.fragmentation_rate = fragmentation_ / requests;
-    summary.driver_calls_steady = now.driver_allocations() - half_.driver_allocations();
-    summary.maps_steady = now.maps - half_.maps;
-    for (engine::Model& model : models_) (void)model.unload();
-    models_.clear();
-    const device::DeviceCounters end = device_->counters();
-    summary.leaked_blocks = pool_ ? pool_->ledger().live_blocks : end.mallocs - end.frees;
-    return summary;
-  }
-
- private:
-  // Nearest rank, of the sorted times.
-  std::uint64_t percentile(std::size_t percent) const {
-    const std::size_t rank = (memory_ns_.size() * percent + 99) / 100;
-    return memory_ns_[std::max<std::size_t>(rank, 1) - 1];
-  }
-
-  // Only one model works at a time, so all live memory peaks with the one that ran last.
-  void note_peak(std::size_t working) {
-    std::uint64_t live = models_[working].held().peak_bytes;
-    for (std::size_t i = 0; i < models_.size(); ++i) live += i == working ? 0 : models_[i].held().bytes;
-    peak_live_ = std::max(peak_live_, live);
-  }
-
-  std::shared_ptr<device::Device> device_;
-  std::shared_ptr<engine::MemorySource> source_;
-  std::shared_ptr<pool::Pool> pool_;  // null: directly from the driver
-  bool time_is_modelled_;
-  std::vector<engine::Model> models_;
-  std::vector<std::uint64_t> memory_ns_;  // a request
-  std::uint64_t compute_ns_ = 0;
-  std::uint64_t allocations_ = 0;
-  std::uint64_t peak_live_ = 0;
-  std::uint64_t calls_before_ = 0;
-  double fragmentation_ = 0;
-  device::DeviceCounters half_;
-};
 
 struct PoolOnDevice {
   std::shared_ptr<device::Device> device;
@@ -174,8 +78,8 @@ Result<PoolOnDevice> open_pool(const ComparisonPlan& plan, std::uint32_t ordinal
 }
 
 struct Fleet {
-  Way& direct;
-  Way& pooled;
+  ServedWay& direct;
+  ServedWay& pooled;
   std::vector<engine::ShapeRules> rules;
 };
 
@@ -208,46 +112,80 @@ Status load_models(const ComparisonPlan& plan, engine::Environment& environment,
   return {};
 }
 
-Status serve_request(const ComparisonPlan& plan, Fleet& fleet, std::uint64_t request, ComparisonReport* report) {
-  const std::size_t index = request % report->models.size();
-  ModelSummary& summary = report->models[index];
-  const engine::ShapeRules& rules = fleet.rules[index];
-  const bool warms_up = request < report->models.size();
-  const auto shapes = warms_up ? engine::largest_shapes(rules) : engine::draw_shapes(rules, plan.seed, request);
-  auto inputs = engine::make_inputs(fleet.pooled.model(index).inputs(), shapes, engine::mix(plan.seed, request));
-  if (!inputs.is_ok()) return inputs.take_status();
-  // Both ways at once: they share nothing but the inputs.
-  auto in_background = std::async(std::launch::async, [&] { return fleet.direct.run(index, inputs.value()); });
-  auto pooled = fleet.pooled.run(index, inputs.value());
-  auto direct = in_background.get();
-  if (!direct.is_ok()) return direct.status().with_context("directly from the driver");
-  if (!pooled.is_ok()) return pooled.take_status();
-  const std::uint64_t peak = fleet.pooled.model(index).held().peak_bytes;
-  summary.peak_activation_bytes = std::max(summary.peak_activation_bytes, peak - summary.weight_bytes);
-  if (report->outputs_identical) {
-    std::string difference = engine::first_difference(direct.value().tensors(), pooled.value().tensors());
-    if (!difference.empty()) {
-      report->outputs_identical = false;
-      report->first_difference = "request " + std::to_string(request) + ", " + summary.name + ": " + difference;
+// The requests, dealt to lanes in turn; each lane is a thread. The first failure ends all of them.
+class Service {
+ public:
+  Service(const ComparisonPlan& plan, Fleet& fleet, ComparisonReport* report) noexcept
+      : plan_(plan), fleet_(fleet), report_(report) {}
+
+  Status serve() {
+    const std::size_t lanes = std::max<std::size_t>(plan_.streams, 1);
+    std::vector<std::thread> others;
+    for (std::size_t lane = 1; lane < lanes; ++lane) others.emplace_back([this, lane, lanes] { serve(lane, lanes); });
+    serve(0, lanes);
+    for (std::thread& thread : others) thread.join();
+    return failure_;
+  }
+
+ private:
+  void serve(std::size_t lane, std::size_t lanes) {
+    for (std::uint64_t request = lane; request < plan_.requests && !ended_.load(); request += lanes) {
+      if (request >= plan_.requests / 2) {
+        std::call_once(half_, [this] {
+          fleet_.direct.begin_second_half();
+          fleet_.pooled.begin_second_half();
+        });
+      }
+      Status status = serve_request(request, lane);
+      const std::lock_guard lock(mutex_);
+      if (status.is_ok()) {
+        if (plan_.on_request_done) plan_.on_request_done();
+      } else if (!ended_.exchange(true)) {
+        failure_ = std::move(status);
+      }
     }
   }
-  (void)fleet.direct.finish(direct.value());
-  const engine::MemoryUsage usage = fleet.pooled.finish(pooled.value());
-  ++summary.requests;
-  summary.activations_per_request += static_cast<double>(usage.allocations());
-  return {};
-}
+
+  Status serve_request(std::uint64_t request, std::size_t lane) {
+    const std::size_t index = request % report_->models.size();
+    const engine::ShapeRules& rules = fleet_.rules[index];
+    const bool warms_up = request < report_->models.size();
+    const auto shapes = warms_up ? engine::largest_shapes(rules) : engine::draw_shapes(rules, plan_.seed, request);
+    auto inputs = engine::make_inputs(fleet_.pooled.model(index).inputs(), shapes, engine::mix(plan_.seed, request));
+    if (!inputs.is_ok()) return inputs.take_status();
+    // Both ways at once: they share nothing but the inputs.
+    auto in_background = std::async(std::launch::async, [&] { return fleet_.direct.run(index, inputs.value(), lane); });
+    auto pooled = fleet_.pooled.run(index, inputs.value(), lane);
+    auto direct = in_background.get();
+    if (!direct.is_ok()) return direct.status().with_context("directly from the driver");
+    if (!pooled.is_ok()) return pooled.take_status();
+    const std::string difference = engine::first_difference(direct.value().tensors(), pooled.value().tensors());
+    (void)fleet_.direct.finish(direct.value(), lane);
+    book(request, index, difference, fleet_.pooled.finish(pooled.value(), lane));
+    return {};
+  }
+
+  void book(std::uint64_t request, std::size_t index, const std::string& difference, const engine::MemoryUsage& usage) {
+    const std::lock_guard lock(mutex_);
+    ModelSummary& summary = report_->models[index];
+    ++summary.requests;
+    summary.activations_per_request += static_cast<double>(usage.allocations());
+    summary.peak_activation_bytes = std::max(summary.peak_activation_bytes, usage.peak_bytes);
+    if (difference.empty() || !report_->outputs_identical) return;
+    report_->outputs_identical = false;
+    report_->first_difference = "request " + std::to_string(request) + ", " + summary.name + ": " + difference;
+  }
+
+  const ComparisonPlan& plan_;
+  Fleet& fleet_;
+  std::once_flag half_;
+  std::atomic<bool> ended_{false};
+  std::mutex mutex_;  // guards what follows, and the progress
+  ComparisonReport* report_;
+  Status failure_;
+};
 
 }  // namespace
-
-double WaySummary::overhead() const noexcept {
-  return peak_live_bytes == 0 ? 0 : static_cast<double>(peak_reserved_bytes) / static_cast<double>(peak_live_bytes);
-}
-
-double WaySummary::memory_share() const noexcept {
-  const std::uint64_t total = memory_ns_total + compute_ns_total;
-  return total == 0 ? 0 : static_cast<double>(memory_ns_total) / static_cast<double>(total);
-}
 
 Result<ComparisonReport> compare(const ComparisonPlan& plan) {
   auto runtime = engine::OnnxRuntime::load({.path = {}, .configured = plan.onnxruntime_path});
@@ -262,26 +200,23 @@ Result<ComparisonReport> compare(const ComparisonPlan& plan) {
   report.time_is_modelled = plan.device_kind == "simulated";
   report.device = pool.device->info().description;
   report.requests = plan.requests;
-  Way direct(direct_device.value(), std::make_shared<engine::DirectMemory>(direct_device.value()), nullptr,
-             report.time_is_modelled);
-  Way by_pool(pool.device, std::make_shared<engine::PoolMemory>(pool.pool), pool.pool, report.time_is_modelled);
+  ServedWay direct(direct_device.value(), std::make_shared<engine::DirectMemory>(direct_device.value()), nullptr,
+                   report.time_is_modelled);
+  ServedWay by_pool(pool.device, std::make_shared<engine::PoolMemory>(pool.pool), pool.pool, report.time_is_modelled);
   auto environment = engine::Environment::create(runtime.take());
   if (!environment.is_ok()) return environment.take_status();
   Fleet fleet{direct, by_pool, {}};
   Status status = load_models(plan, environment.value(), fleet, &report);
   if (!status.is_ok()) return status;
 
+  if (plan.streams != 0) {
+    status = by_pool.open_streams(plan.streams);
+    if (!status.is_ok()) return status;
+  }
   direct.begin_requests();
   by_pool.begin_requests();
-  for (std::uint64_t request = 0; request < plan.requests; ++request) {
-    if (request == plan.requests / 2) {
-      direct.begin_second_half();
-      by_pool.begin_second_half();
-    }
-    status = serve_request(plan, fleet, request, &report);
-    if (!status.is_ok()) return status;
-    if (plan.on_request_done) plan.on_request_done();
-  }
+  status = Service(plan, fleet, &report).serve();
+  if (!status.is_ok()) return status;
   for (ModelSummary& model : report.models) {
     if (model.requests > 0) model.activations_per_request /= static_cast<double>(model.requests);
   }

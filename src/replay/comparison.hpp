@@ -4,7 +4,9 @@
 // The first request to each model has the largest shapes, as a server warms up; all others draw theirs from the seed.
 // Each way has a device of its own, so that clocks, counters and peaks are its own. Requests go round-robin over the
 // models; a request runs both ways, on a thread each, and the outputs are compared bit for bit before they are given
-// back. With a simulated device the driver's time is modelled, on the device's virtual clock.
+// back. With a simulated device the driver's time is modelled, on the device's virtual clock. With streams, requests
+// are dealt in turn to as many threads, which serve at once, and each thread's memory from the pool is that of a
+// stream.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@
 #include "pool/ledger.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
+#include "replay/served_way.hpp"
 
 namespace cistern::replay {
 
@@ -27,6 +30,7 @@ struct ComparisonPlan {
   std::vector<std::string> model_paths;
   std::uint64_t requests = 0;  // >= 1
   std::uint64_t seed = 0;
+  std::uint64_t streams = 0;  // 0: one request after the other, without streams
   std::vector<engine::Binding> bindings;
   std::string device_kind;  // "simulated" or "host"
   std::uint64_t capacity_bytes = 0;
@@ -45,25 +49,6 @@ struct ModelSummary {
   std::uint64_t weight_bytes = 0;
   std::uint64_t peak_activation_bytes = 0;  // of one request
   double activations_per_request = 0;       // allocations
-};
-
-// One way's figures. Times are per request, in nanoseconds.
-struct WaySummary {
-  double allocations_per_request = 0;
-  double driver_calls_per_request = 0;
-  std::uint64_t memory_ns_p50 = 0;
-  std::uint64_t memory_ns_p99 = 0;
-  std::uint64_t memory_ns_total = 0;
-  std::uint64_t compute_ns_total = 0;  // the rest of the requests' time
-  std::uint64_t peak_live_bytes = 0;
-  std::uint64_t peak_reserved_bytes = 0;
-  double fragmentation_rate = 0;          // mean of the rates while each request's outputs are held; 0 without a pool
-  std::uint64_t driver_calls_steady = 0;  // driver allocations and page creations in the second half of the run
-  std::uint64_t maps_steady = 0;          // pages mapped in the second half
-  std::uint64_t leaked_blocks = 0;        // live after all models were unloaded
-
-  double overhead() const noexcept;
-  double memory_share() const noexcept;  // of the requests' time
 };
 
 struct ComparisonReport {

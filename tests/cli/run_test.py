@@ -69,6 +69,33 @@ class Run(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertTrue(json.loads(result.stdout)["outputs_identical"], words)
 
+    def test_threads_with_a_stream_each_compute_the_same(self):
+        models = [model(name) for name in ("detection", "recognition", "classification")]
+        result = cistern("run", *models, "--requests", "13", "--streams", "4", *SMALL, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        self.assertTrue(found["outputs_identical"])
+        self.assertEqual(found["leaked_blocks"], 0)
+        self.assertEqual([one["requests"] for one in found["models"]], [5, 4, 4])
+        streams, direct, pool = found["streams"], found["direct"], found["pool"]
+        self.assertEqual([one["requests"] for one in streams], [4, 3, 3, 3])
+        self.assertEqual(sum(one["allocations"] for one in streams), round(13 * pool["allocations_per_request"]))
+        self.assertEqual(sum(one["memory_ns_total"] for one in streams), pool["memory_ns_total"])
+        self.assertEqual(direct["allocations_per_request"], pool["allocations_per_request"])
+        # A thread's driver time is its own: at most 2 ms a pair, however many threads call the driver.
+        self.assertLess(direct["memory_ns_total"], 13 * direct["allocations_per_request"] * 2_000_000)
+        self.assertGreaterEqual(pool["peak_reserved_bytes"], pool["peak_live_bytes"])
+        self.assertGreater(pool["events_recorded"], 0)
+        text = cistern("run", model("classification"), "--requests", "3", "--streams", "2").stdout
+        for part in ("stream", "events created", "identical, bit for bit"):
+            self.assertIn(part, text)
+
+    def test_one_request_after_the_other_has_no_streams(self):
+        result = cistern("run", model("classification"), "--requests", "3", "--json")
+        found = json.loads(result.stdout)
+        self.assertEqual(found["streams"], [])
+        self.assertEqual(found["pool"]["events_created"], 0)
+
     def test_the_table_has_both_ways_and_says_what_is_modelled(self):
         text = cistern("run", model("classification"), "--requests", "3").stdout
         parts = ("every tensor from the driver", "through the pool", "overhead", "modelled", "identical, bit for bit")
@@ -106,6 +133,7 @@ class Run(unittest.TestCase):
         self.refused(2, "WORST_FIT", "BEST_FIT", words=[good, "--policy", "WORST_FIT"])
         self.refused(2, "--reqests", "--requests", words=[good, "--reqests", "3"])
         self.refused(2, "--device", "npu", words=[good, "--device", "npu"])
+        self.refused(2, "--streams", "64", words=[good, "--streams", "65"])
         self.refused(2, "--dim", words=[good, "--dim", "classification:x"])
         self.refused(2, "elsewhere", words=[good, "--dim", "elsewhere:x:0=1"])
         self.refused(2, "CISTERN_POLICY", words=[good], CISTERN_POLICY="NONE")

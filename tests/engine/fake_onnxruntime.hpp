@@ -1,6 +1,7 @@
 // The script of the fake runtime; the test finds it by the symbol `fake_script`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace cistern::engine::testing {
@@ -15,6 +16,23 @@ enum class Misbehaviour : std::int32_t {
   stray_allocation  // the environment asks for memory when it ends, outside any model
 };
 
+// A count that runs on several threads change at once, and that a script may be copied with.
+class Count {
+ public:
+  Count() = default;
+  Count(const Count& other) noexcept : value_(other.value_.load()) {}
+  Count& operator=(const Count& other) noexcept {
+    value_.store(other.value_.load());
+    return *this;
+  }
+  void operator++() noexcept { value_.fetch_add(1); }
+  void operator--() noexcept { value_.fetch_sub(1); }
+  operator std::int32_t() const noexcept { return value_.load(); }
+
+ private:
+  std::atomic<std::int32_t> value_{0};
+};
+
 struct FakeScript {
   std::uint32_t newest_api = 30;  // GetApi offers versions up to this
   bool fail_environment = false;
@@ -25,13 +43,13 @@ struct FakeScript {
   std::int32_t input_kind = 1;  // ONNX type: 1 is a tensor
   Misbehaviour misbehaviour = Misbehaviour::none;
   // What was seen.
-  std::int32_t environments = 0;  // alive
-  std::int32_t sessions = 0;
-  std::int32_t values = 0;
-  std::int32_t failures = 0;
-  std::int32_t options = 0;
+  Count environments;  // alive
+  Count sessions;
+  Count values;
+  Count failures;
+  Count options;
   std::int32_t registered_version = 0;
-  std::int32_t runs = 0;  // begun
+  Count runs;  // begun
 };
 
 }  // namespace cistern::engine::testing

@@ -56,14 +56,23 @@ TEST(DirectMemory, HostPointersOnEveryDeviceThatHasThem) {
   }
 }
 
-TEST(DirectMemory, TheModelledClockIsTheDevices) {
+TEST(DirectMemory, TheModelledTimeOfAThreadIsThatOfItsOwnCalls) {
   auto device = simulated(false);
   DirectMemory memory(device);
-  EXPECT_EQ(memory.modelled_ns(), device->counters().modelled_ns);
+  const std::uint64_t before = memory.modelled_ns();
   use_blocks(memory);
+  const std::uint64_t own = memory.modelled_ns() - before;
+  EXPECT_EQ(own, device->counters().modelled_ns);
   // 20 pairs of 0.5 to 2 ms.
-  EXPECT_GE(memory.modelled_ns(), 10'000'000U);
-  EXPECT_LE(memory.modelled_ns(), 40'000'000U);
+  EXPECT_GE(own, 10'000'000U);
+  EXPECT_LE(own, 40'000'000U);
+  std::uint64_t others = 0;
+  std::thread([&] {
+    use_blocks(memory);
+    others = memory.modelled_ns();
+  }).join();
+  EXPECT_EQ(own + others, device->counters().modelled_ns);
+  EXPECT_EQ(memory.modelled_ns() - before, own) << "another thread's calls are not this one's";
 }
 
 TEST(DirectMemory, ADeviceThatTheHostCannotReachIsUnsupportedAndKeepsNothing) {

@@ -1,0 +1,133 @@
+#include "replay/served_way.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "replay/memory_way.hpp"
+
+namespace cistern::replay {
+
+using base::Result;
+using base::Status;
+
+double WaySummary::overhead() const noexcept {
+  return peak_live_bytes == 0 ? 0 : static_cast<double>(peak_reserved_bytes) / static_cast<double>(peak_live_bytes);
+}
+
+double WaySummary::memory_share() const noexcept {
+  const std::uint64_t total = memory_ns_total + compute_ns_total;
+  return total == 0 ? 0 : static_cast<double>(memory_ns_total) / static_cast<double>(total);
+}
+
+ServedWay::ServedWay(std::shared_ptr<device::Device> device, std::shared_ptr<engine::MemorySource> source,
+                     std::shared_ptr<pool::Pool> pool, bool time_is_modelled)
+    : device_(std::move(device)),
+      source_(std::move(source)),
+      pool_(std::move(pool)),
+      time_is_modelled_(time_is_modelled) {}
+
+ServedWay::~ServedWay() { close_streams(); }
+
+Status ServedWay::load(engine::Environment& environment, const std::string& path) {
+  auto model = environment.load(path, source_);
+  if (!model.is_ok()) return model.take_status();
+  models_.push_back(model.take());
+  return {};
+}
+
+Status ServedWay::open_streams(std::size_t lanes) {
+  while (streams_.size() < lanes) {
+    auto stream = device_->create_stream();
+    if (!stream.is_ok()) return stream.status().with_context("stream " + std::to_string(streams_.size()));
+    streams_.push_back(stream.value());
+  }
+  by_stream_.resize(lanes);
+  return {};
+}
+
+void ServedWay::close_streams() noexcept {
+  for (const device::StreamHandle stream : streams_) {
+    Status ended = pool_ ? pool_->forget_stream(stream) : Status{};
+    if (ended.is_ok()) ended = device_->destroy_stream(stream);
+    if (!ended.is_ok()) base::log(base::LogLevel::warning, "run", ended.to_string());
+  }
+  streams_.clear();
+}
+
+std::optional<device::StreamHandle> ServedWay::stream_of(std::size_t lane) const noexcept {
+  if (streams_.empty()) return std::nullopt;
+  return streams_[lane];
+}
+
+void ServedWay::begin_requests() { before_ = half_ = device_->counters(); }
+
+void ServedWay::begin_second_half() {
+  const std::lock_guard lock(mutex_);
+  half_ = device_->counters();
+}
+
+Result<engine::Outputs> ServedWay::run(std::size_t model, const std::vector<engine::Tensor>& inputs, std::size_t lane) {
+  auto outputs = models_[model].run(inputs, stream_of(lane));
+  if (pool_) {
+    const double rate = pool_->ledger().fragmentation_rate();
+    const std::lock_guard lock(mutex_);
+    fragmentation_ += rate;
+  }
+  return outputs;
+}
+
+engine::MemoryUsage ServedWay::finish(engine::Outputs& outputs, std::size_t lane) {
+  outputs.release();
+  const engine::MemoryUsage usage = outputs.usage();
+  // The simulator's own work for a driver call is not the driver's time; a pool's bookkeeping is real either way.
+  const bool only_modelled = time_is_modelled_ && pool_ == nullptr;
+  const std::uint64_t memory_ns = usage.modelled_ns + (only_modelled ? 0 : usage.measured_ns);
+  const std::lock_guard lock(mutex_);
+  memory_ns_.push_back(memory_ns);
+  compute_ns_ += outputs.run_ns() > usage.measured_ns ? outputs.run_ns() - usage.measured_ns : 0;
+  allocations_ += usage.allocations();
+  if (!by_stream_.empty()) {
+    StreamSummary& stream = by_stream_[lane];
+    ++stream.requests;
+    stream.allocations += usage.allocations();
+    stream.memory_ns += memory_ns;
+  }
+  return usage;
+}
+
+WaySummary ServedWay::conclude() {
+  const device::DeviceCounters now = device_->counters();
+  const auto requests = static_cast<double>(memory_ns_.size());
+  WaySummary summary;
+  summary.allocations_per_request = static_cast<double>(allocations_) / requests;
+  summary.driver_calls_per_request = static_cast<double>(driver_calls(now) - driver_calls(before_)) / requests;
+  for (const std::uint64_t ns : memory_ns_) summary.memory_ns_total += ns;
+  std::sort(memory_ns_.begin(), memory_ns_.end());
+  summary.memory_ns_p50 = percentile(50);
+  summary.memory_ns_p99 = percentile(99);
+  summary.compute_ns_total = compute_ns_;
+  summary.peak_live_bytes = source_->live().peak();
+  summary.peak_reserved_bytes = pool_ ? pool_->ledger().peak_reserved_bytes : now.peak_driver_bytes;
+  summary.fragmentation_rate = fragmentation_ / requests;
+  summary.driver_calls_steady = now.driver_allocations() - half_.driver_allocations();
+  summary.maps_steady = now.maps - half_.maps;
+  summary.streams = by_stream_;
+  summary.events_created = now.events_created - before_.events_created;
+  summary.events_recorded = now.events_recorded - before_.events_recorded;
+  summary.event_waits = now.event_waits - before_.event_waits;
+  for (engine::Model& model : models_) (void)model.unload();
+  models_.clear();
+  close_streams();
+  const device::DeviceCounters end = device_->counters();
+  summary.leaked_blocks = pool_ ? pool_->ledger().live_blocks : end.mallocs - end.frees;
+  return summary;
+}
+
+// Nearest rank, of the sorted times.
+std::uint64_t ServedWay::percentile(std::size_t percent) const {
+  const std::size_t rank = (memory_ns_.size() * percent + 99) / 100;
+  return memory_ns_[std::max<std::size_t>(rank, 1) - 1];
+}
+
+}  // namespace cistern::replay
