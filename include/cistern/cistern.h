@@ -211,6 +211,8 @@ typedef struct cistern_pool_options {
   double compact_threshold;     /* it has a reason above this fragmentation rate; 0: 0.3; 1: by exposure only */
   uint64_t compact_max_blocks;  /* or above this many blocks; 0: 10000 */
   uint64_t compact_step_us;     /* nobody waits longer for compaction that is not his own; 0: 500 */
+
+  uint64_t minimum_bytes; /* of the device's memory, promised to this pool, see contexts.h; rounded up to pages */
 } cistern_pool_options_t;
 
 /* Fills in the defaults as numbers, for a look or a change; struct_size must be set. A zeroed struct means the same. */
@@ -269,7 +271,8 @@ CISTERN_API cistern_status_t cistern_allocate_with(cistern_pool_t* pool, const c
                                                    cistern_address_t* address) CISTERN_NOEXCEPT;
 /* Frees a block by the address that cistern_allocate() gave; 0 does nothing. Work of the device on it must be complete.
  * Errors: DOUBLE_FREE (in free memory of this pool), INVALID_ARGUMENT (the inside of a live block; the text says
- * which), NOT_FOUND (no memory of this pool). Cheap, except for a block of its own driver allocation. */
+ * which), WRONG_CONTEXT (of another pool of this device; the text says which), NOT_FOUND (no memory of either). Cheap,
+ * except for a block of its own driver allocation. */
 CISTERN_API cistern_status_t cistern_free(cistern_pool_t* pool, cistern_address_t address) CISTERN_NOEXCEPT;
 /* Frees a block by its name. Errors: NOT_FOUND. */
 CISTERN_API cistern_status_t cistern_free_named(cistern_pool_t* pool, const char* name) CISTERN_NOEXCEPT;
@@ -333,52 +336,6 @@ CISTERN_API cistern_status_t cistern_unregister_range(cistern_pool_t* pool, cist
 CISTERN_API cistern_status_t cistern_trim(cistern_pool_t* pool, uint64_t keep_bytes,
                                           uint64_t* returned_bytes) CISTERN_NOEXCEPT;
 
-/* ---- Compaction ---------------------------------------------------------------------------------------------------
- */
-
-enum {                               /* how a compaction ended */
-       CISTERN_COMPACTED = 0,        /* there is nothing (more) to gain, or nothing that can be */
-       CISTERN_COMPACTED_BUDGET = 1, /* bytes or time are used up */
-       CISTERN_COMPACTED_GAVE_WAY = 2
-};
-
-typedef struct cistern_compaction {
-  uint32_t struct_size;
-  uint32_t end;
-  uint64_t moved_bytes; /* of pages put elsewhere, not copied; no pointer changes */
-  uint64_t moved_pages;
-  uint64_t copied_bytes; /* of movable blocks copied elsewhere */
-  uint64_t duration_us;
-  uint64_t largest_free_before; /* the largest hole, in bytes */
-  uint64_t largest_free_after;
-  double exposure_before; /* see cistern_ledger */
-  double exposure_after;
-} cistern_compaction_t;
-
-/* Uses a quiet moment of the caller: moves free pages together until the sizes that were lately asked for fit without a
- * miss, as far as free memory suffices. At most `max_bytes` are moved (0: no bound) and `max_us` microseconds spent (0:
- * no bound; the last page moved may pass it). The pool never grows by it. Other threads go on meanwhile and wait for it
- * no longer than the step budget (compact_step_us). `result` may be NULL. Errors: DEVICE_ERROR, when nothing could be
- * moved; nothing is lost then. Cost: driver calls. */
-CISTERN_API cistern_status_t cistern_compact(cistern_pool_t* pool, uint64_t max_bytes, uint64_t max_us,
-                                             cistern_compaction_t* result) CISTERN_NOEXCEPT;
-
-/* A number that grows whenever a page under the range comes or goes (compaction, growth, trim), and so tells whether a
- * registration of its pages elsewhere still holds. Pages under live blocks and in registered ranges never change. The
- * range must lie within one arena. Errors: NOT_FOUND. Cheap. */
-CISTERN_API cistern_status_t cistern_backing_generation(cistern_pool_t* pool, cistern_address_t address, uint64_t bytes,
-                                                        uint64_t* generation) CISTERN_NOEXCEPT;
-
-/* A range got pages (`mapped` 1) or gave them up (0). Called after the change, by the thread that made it, before its
- * call returns, or by the library's own thread; without any lock. Another thread may have got the addresses by then,
- * their generation has changed before that. Must not throw; functions of this library that return a status are
- * CISTERN_BUSY inside it. */
-typedef void (*cistern_backing_callback_t)(cistern_address_t address, uint64_t bytes, uint64_t generation,
-                                           int32_t mapped, void* user);
-/* Who is told; NULL: nobody. After the return nobody is inside the callback that was there before. */
-CISTERN_API cistern_status_t cistern_set_backing_callback(cistern_pool_t* pool, cistern_backing_callback_t callback,
-                                                          void* user) CISTERN_NOEXCEPT;
-
 /* ---- Contents -----------------------------------------------------------------------------------------------------
  */
 
@@ -436,7 +393,7 @@ typedef struct cistern_ledger {
   uint64_t compacted_bytes;   /* remapped and copied in these */
   uint64_t longest_repair_ns; /* the longest that a request waited for its own stitch */
   uint64_t longest_hold_ns;   /* the longest that others can have waited at once for compaction */
-  double exposure; /* share of the last 256 request sizes that free memory could hold in sum, but no hole can */
+  double exposure;         /* share of the last 256 request sizes that free memory could hold in sum, but no hole can */
   uint64_t movable_blocks; /* live blocks of movable handles */
   uint64_t movable_bytes;
   uint64_t pinned_bytes; /* of these, in pinned blocks */
@@ -494,6 +451,8 @@ CISTERN_API cistern_status_t cistern_set_log_callback(cistern_log_callback_t cal
 }
 #endif
 
+#include "cistern/compaction.h"
+#include "cistern/contexts.h"
 #include "cistern/movable.h"
 
 #endif /* CISTERN_CISTERN_H */

@@ -257,6 +257,8 @@ struct Ledger : cistern_ledger_t {
 
 // What a compaction did; see cistern.h.
 using Compaction = cistern_compaction_t;
+// Where a pool stands among those of its device; see contexts.h.
+using Context = cistern_context_info_t;
 
 class Pool {
  public:
@@ -297,6 +299,7 @@ class Pool {
     given.compact_threshold = options.compact_threshold;
     given.compact_max_blocks = options.compact_max_blocks;
     given.compact_step_us = options.compact_step_us;
+    given.minimum_bytes = options.minimum_bytes;
     return create_from(device, &given);
   }
   // Live blocks are gone then; their number is returned.
@@ -384,6 +387,14 @@ class Pool {
     if (!status.ok()) return status;
     return ledger;
   }
+  // Where this pool stands among those of its device.
+  Result<Context> try_context() const {
+    Context context{};
+    context.struct_size = sizeof(cistern_context_info_t);
+    Status status = Status::of(cistern_get_context(handle_, &context));
+    if (!status.ok()) return status;
+    return context;
+  }
   Status try_reset_peaks() { return Status::of(cistern_reset_peaks(handle_)); }
 
   Result<std::string> try_snapshot_json() const {
@@ -427,6 +438,7 @@ class Pool {
     return try_backing_generation(address, bytes).value();
   }
   Ledger ledger() const { return try_ledger().value(); }
+  Context context() const { return try_context().value(); }
   void reset_peaks() { throw_unless_ok(try_reset_peaks()); }
   std::string snapshot_json() const { return try_snapshot_json().value(); }
 #endif

@@ -57,6 +57,7 @@ struct PoolOptions {
   double compact_threshold = 0;
   std::uint64_t compact_max_blocks = 0;
   std::uint64_t compact_step_us = 0;
+  std::uint64_t minimum_bytes = 0;
 
   // Defaults, and what the CISTERN_* variables set.
   static Result<PoolOptions> try_from_environment() {
@@ -83,6 +84,7 @@ struct PoolOptions {
     options.compact_threshold = from.compact_threshold;
     options.compact_max_blocks = from.compact_max_blocks;
     options.compact_step_us = from.compact_step_us;
+    options.minimum_bytes = from.minimum_bytes;
     return options;
   }
 #if CISTERN_HAS_EXCEPTIONS

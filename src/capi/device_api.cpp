@@ -3,6 +3,7 @@
 
 #include "capi/device_access.hpp"
 #include "capi/entry.hpp"
+#include "capi/fork_guard.hpp"
 #include "capi/log_settings.hpp"
 #include "capi/versioned_struct.hpp"
 #include "cistern/cistern.h"
@@ -22,6 +23,8 @@ cistern_status_t cistern_device_open(const cistern_device_options_t* options, ci
     if (known.kind == nullptr) known.kind = "host";
     wanted.kind = known.kind;
     wanted.ordinal = known.ordinal;
+    if (capi::was_forked()) return capi::explain_fork();
+    capi::watch_forks();
     capi::apply_log_level_of_environment();
     auto opened = capi::open_device(known);
     if (!opened.is_ok()) return opened.take_status();

@@ -4,6 +4,8 @@
 #include <new>
 #include <string>
 
+#include "capi/fork_guard.hpp"
+
 namespace cistern::capi {
 namespace {
 
@@ -54,12 +56,31 @@ void* HandleTable::withdraw(std::uint64_t handle) noexcept {
   return object;
 }
 
+std::uint64_t HandleTable::places() {
+  const std::lock_guard guard(mutex_);
+  return used_;
+}
+
+std::uint64_t HandleTable::handle_at(std::uint64_t place) const noexcept {
+  const Slot* slot = slot_of(place_of(place));
+  const std::uint64_t word = slot == nullptr ? 0 : slot->word.load(std::memory_order_acquire);
+  return (word & 1) == 0 ? 0 : place_of(place) | (word / 2 << kIndexBits);
+}
+
+void HandleTable::abandon() noexcept {
+  for (std::uint64_t place = 0; place < used_; ++place) {
+    std::atomic<std::uint64_t>& word = slot_of(place_of(place))->word;
+    word.store(word.load(std::memory_order_relaxed) & ~std::uint64_t{1}, std::memory_order_relaxed);
+  }
+}
+
 base::Status HandleTable::explain(std::uint64_t handle) const {
   const std::string kind(kind_name(kind_));
   if (handle == 0) return base::invalid_argument("the " + kind + " is NULL");
   const Slot* slot = slot_of(handle);
   const std::uint64_t last = slot == nullptr ? 0 : slot->word.load(std::memory_order_acquire) / 2;
   if (generation_of(handle) != 0 && generation_of(handle) <= last) {
+    if (was_forked()) return explain_fork();
     return base::invalid_argument("the " + kind + " was destroyed; its handle may not be used any more");
   }
   char text[24];

@@ -47,6 +47,12 @@ class HandleTable {
 
   base::Status explain(std::uint64_t handle) const;
 
+  // For visits of all: places that handles have or had, from 0 on; and the handle there, 0: none now.
+  std::uint64_t places();
+  std::uint64_t handle_at(std::uint64_t place) const noexcept;
+  // In a forked process: every handle ends, the objects stay where they are. No other thread exists.
+  void abandon() noexcept;
+
  private:
   struct Slot {
     // Generation of the present or last use, times two, plus one while the handle is valid. Generations begin at 1.

@@ -33,10 +33,12 @@ base::Result<std::unique_ptr<pool::Pool>> make_pool(const std::shared_ptr<device
                                                     const cistern_pool_options_t* given) {
   auto options = read_options(given);
   if (!options.is_ok()) return options.take_status();
-  auto pages = capi::page_pool_of(device, capi::page_bytes_for(options.value(), device->info()));
+  auto contexts = pool::ContextSet::of(device);
+  const std::uint64_t page_bytes = capi::page_bytes_for(options.value(), device->info(), contexts->page_bytes());
+  auto pages = capi::page_pool_of(device, page_bytes);
   if (!pages.is_ok()) return pages.take_status();
   return pool::Pool::create(device, pages.take(), options.value(), compact::rescue_steps(options.value().on_miss),
-                            capi::observer_from_environment(options.value(), device->info()));
+                            capi::observer_from_environment(options.value(), device->info()), std::move(contexts));
 }
 
 cistern_ledger_t ledger_to_c(const pool::Ledger& ledger) noexcept {

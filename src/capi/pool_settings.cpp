@@ -63,6 +63,7 @@ base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t
   if (given.name != nullptr) options.name = given.name;
   options.initial_bytes = given.initial_bytes;
   options.limit_bytes = given.limit_bytes;
+  options.minimum_bytes = given.minimum_bytes;
   options.page_bytes = given.page_bytes;
   if (given.round_bytes != 0) options.round_bytes = given.round_bytes;
   options.growth_bytes = given.growth_bytes;
@@ -100,6 +101,7 @@ cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexc
   out.on_miss = static_cast<std::uint32_t>(options.on_miss) + 1;
   out.initial_bytes = options.initial_bytes;
   out.limit_bytes = options.limit_bytes;
+  out.minimum_bytes = options.minimum_bytes;
   out.page_bytes = options.page_bytes;
   out.round_bytes = options.round_bytes;
   out.growth_bytes = options.growth_bytes;
@@ -116,9 +118,12 @@ cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexc
   return out;
 }
 
-std::uint64_t page_bytes_for(const pool::PoolOptions& options, const device::DeviceInfo& device) noexcept {
+std::uint64_t page_bytes_for(const pool::PoolOptions& options, const device::DeviceInfo& device,
+                             std::uint64_t shared_page_bytes) noexcept {
   if (options.growth != pool::Growth::expandable || !device.capabilities.pages) return 0;
   if (options.page_bytes != 0) return options.page_bytes;
+  if (shared_page_bytes != 0) return shared_page_bytes;
+  if (options.minimum_bytes != 0) return pool::choose_page_bytes(device.total_bytes, device);
   return pool::choose_page_bytes(options.limit_bytes == 0 ? device.total_bytes : options.limit_bytes, device);
 }
 

@@ -22,7 +22,9 @@ std::shared_ptr<pool::Observer> observer_from_environment(const pool::PoolOption
 // `name` is not translated: it is the caller's.
 cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexcept;
 
-// The page size that a pool with these options has on a device; 0: it maps no pages.
-std::uint64_t page_bytes_for(const pool::PoolOptions& options, const device::DeviceInfo& device) noexcept;
+// The page size that a pool with these options has on a device; 0: it maps no pages. Where contexts with minima share
+// the device, theirs (`shared_page_bytes`, 0: there are none), so that pages can go from one to another.
+std::uint64_t page_bytes_for(const pool::PoolOptions& options, const device::DeviceInfo& device,
+                             std::uint64_t shared_page_bytes) noexcept;
 
 }  // namespace cistern::capi

@@ -96,6 +96,33 @@ void write_compaction(JsonWriter& json, const pool::Snapshot& snapshot) {
   json.end_object();
 }
 
+void write_context(JsonWriter& json, const pool::ContextView& context) {
+  json.begin_object();
+  json.member("name", context.name);
+  json.member("allocated_bytes", context.allocated_bytes);
+  json.member("reserved_bytes", context.reserved_bytes);
+  json.member("minimum_bytes", context.minimum_bytes);
+  json.member("maximum_bytes", context.maximum_bytes);
+  json.member("borrowed_bytes", context.borrowed_bytes);
+  json.end_object();
+}
+
+void write_contexts(JsonWriter& json, const pool::Snapshot& snapshot) {
+  json.key("context");
+  write_context(json, snapshot.context);
+  if (snapshot.contexts.empty()) return;
+  json.key("device_share").begin_object();
+  json.member("capacity_bytes", snapshot.share.capacity_bytes);
+  json.member("promised_bytes", snapshot.share.promised_bytes);
+  json.member("reserved_bytes", snapshot.share.reserved_bytes);
+  json.member("borrowed_bytes", snapshot.share.borrowed_bytes);
+  json.member("lendable_bytes", snapshot.share.lendable_bytes);
+  json.key("contexts").begin_array();
+  for (const pool::ContextView& each : snapshot.contexts) write_context(json, each);
+  json.end_array();
+  json.end_object();
+}
+
 void write_tags(JsonWriter& json, const std::vector<pool::TagSnapshot>& tags) {
   json.key("tags").begin_array();
   for (const pool::TagSnapshot& tag : tags) {
@@ -161,6 +188,7 @@ std::string snapshot_json(const pool::Snapshot& snapshot) {
   json.member("pool", snapshot.pool).member("device", snapshot.device);
   write_ledger(json, snapshot.ledger);
   write_compaction(json, snapshot);
+  write_contexts(json, snapshot);
   write_tags(json, snapshot.tags);
   json.key("arenas").begin_array();
   for (const pool::ArenaSnapshot& arena : snapshot.arenas) write_arena(json, arena);

@@ -106,7 +106,7 @@ pool::RescueResult StitchStep::run(pool::PoolCore& pool, const pool::Need& need,
       found = arena.blocks().plan_repair(need.bytes, need.alignment, {room_pages, true}, &plan);
     }
     if (!found) {
-      result.limited = true;
+      result.limited = pool::is_own_limit_nearer(pool);
       result.failure =
           base::Status(base::StatusCode::limit_exceeded, "the free pages and the limit's rest do not suffice");
       return result;

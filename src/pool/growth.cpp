@@ -16,7 +16,11 @@ constexpr std::uint64_t kDriverStepBytes = 2 * base::kMiB;
 
 RescueResult limit_reached(const PoolCore& pool, std::uint64_t needed) {
   RescueResult result;
-  result.limited = true;
+  result.limited = needed > room_under_own_limit(pool);
+  if (!result.limited) {
+    result.failure = refused_by_others(pool, needed);
+    return result;
+  }
   result.failure = base::Status(base::StatusCode::limit_exceeded,
                                 "growing by " + base::format_bytes(needed) + " would pass the pool's limit of " +
                                     base::format_bytes(pool.options.limit_bytes) + " (" +
@@ -100,9 +104,31 @@ RescueResult grow_by_arena(PoolCore& pool, const Need& need, PoolLock& lock) {
 
 }  // namespace
 
-std::uint64_t room_under_limit(const PoolCore& pool) noexcept {
+std::uint64_t room_under_own_limit(const PoolCore& pool) noexcept {
   const std::uint64_t used = pool.reserved + pool.promised;
   return pool.options.limit_bytes > used ? pool.options.limit_bytes - used : 0;
+}
+
+std::uint64_t room_under_limit(const PoolCore& pool) noexcept {
+  const std::uint64_t own = room_under_own_limit(pool);
+  return pool.contexts ? std::min(own, pool.contexts->room(pool.context)) : own;
+}
+
+bool is_own_limit_nearer(const PoolCore& pool) noexcept { return room_under_limit(pool) == room_under_own_limit(pool); }
+
+bool claim_memory(PoolCore& pool, std::uint64_t bytes) noexcept {
+  return !pool.contexts || bytes == 0 || pool.contexts->claim(pool.context, bytes);
+}
+
+void release_memory(PoolCore& pool, std::uint64_t bytes) noexcept {
+  if (pool.contexts && bytes != 0) pool.contexts->release(pool.context, bytes);
+}
+
+base::Status refused_by_others(const PoolCore& pool, std::uint64_t bytes) {
+  return base::Status(base::StatusCode::out_of_memory,
+                      "growing by " + base::format_bytes(bytes) + " would take what other contexts hold, or are " +
+                          "promised; the device has " + base::format_bytes(pool.contexts->room(pool.context)) +
+                          " for this one");
 }
 
 std::uint64_t driver_bytes_for(const PoolCore& pool, const Need& need) noexcept {
@@ -111,10 +137,14 @@ std::uint64_t driver_bytes_for(const PoolCore& pool, const Need& need) noexcept 
 }
 
 base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, ArenaKind kind, PoolLock& lock) {
+  if (!claim_memory(pool, bytes)) return refused_by_others(pool, bytes);
   lock.unlock();
   auto made = Arena::create_driver(*pool.device, pool.options.policy, bytes, kind);
   lock.lock();
-  if (!made.is_ok()) return made.take_status();
+  if (!made.is_ok()) {
+    release_memory(pool, bytes);
+    return made.take_status();
+  }
   Arena* arena = made.value().get();
   pool.add_arena(made.take());
   pool.reserved += arena->mapped_bytes();
@@ -156,6 +186,7 @@ std::uint64_t release_free_arenas(PoolCore& pool, std::uint64_t keep_bytes, Pool
       observe_range(pool, EventOp::driver_free, base, bytes);
       released += bytes;
       pool.reserved -= bytes;
+      release_memory(pool, bytes);
     } else {
       *failure = std::move(status);
       refused.push_back(arena.get());
@@ -171,6 +202,7 @@ void return_direct_arena(PoolCore& pool, std::unique_ptr<Arena> arena) {
   PoolGuard lock(pool.mutex);
   if (status.is_ok()) {
     pool.reserved -= arena->range_bytes();
+    release_memory(pool, arena->range_bytes());
     observe_range(pool, EventOp::driver_free, base, arena->range_bytes());
     return;
   }

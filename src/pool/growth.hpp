@@ -41,8 +41,18 @@ base::Result<Arena*> add_driver_arena(PoolCore& pool, std::uint64_t bytes, Arena
 // pool again as an ordinary arena, and the log says so. No lock held.
 void return_direct_arena(PoolCore& pool, std::unique_ptr<Arena> arena);
 
-// Bytes that the limit still allows.
+// Bytes that the limit still allows, and the device, where it is shared with other contexts.
 std::uint64_t room_under_limit(const PoolCore& pool) noexcept;
+// The same by the pool's own limit alone.
+std::uint64_t room_under_own_limit(const PoolCore& pool) noexcept;
+// Is the own limit the wall that is met first?
+bool is_own_limit_nearer(const PoolCore& pool) noexcept;
+
+// Memory that the pool is about to take from the device, or has given back. False: other contexts were faster, or it is
+// promised to them. Pool's lock held.
+bool claim_memory(PoolCore& pool, std::uint64_t bytes) noexcept;
+void release_memory(PoolCore& pool, std::uint64_t bytes) noexcept;
+base::Status refused_by_others(const PoolCore& pool, std::uint64_t bytes);
 
 // What a request needs of a fresh driver allocation, whose start is only aligned to the device's alignment.
 std::uint64_t driver_bytes_for(const PoolCore& pool, const Need& need) noexcept;

@@ -150,6 +150,12 @@ std::string check_pool(const PoolCore& pool) {
   if (live != pool.allocated) return differs("allocated", live, pool.allocated);
   if (requested != pool.requested) return differs("requested", requested, pool.requested);
   if (reserved != pool.reserved) return differs("reserved", reserved, pool.reserved);
+  if (pool.contexts) {
+    const std::uint64_t claimed = pool.contexts->held(pool.context);
+    if (claimed != pool.reserved + pool.promised) {
+      return differs("claimed", pool.reserved + pool.promised, claimed);
+    }
+  }
   if (named > pool.names.size()) return "more blocks carry a name than names are known";
   return check_movables(pool);
 }

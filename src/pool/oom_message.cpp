@@ -22,7 +22,8 @@ std::string percent(double share) {
 std::string exact(std::uint64_t bytes) { return std::to_string(bytes) + " (" + format_bytes(bytes) + ")"; }
 
 std::string first_line(const OutOfMemoryFacts& facts) {
-  std::string line = "pool '" + facts.pool + "' cannot serve " + exact(facts.requested_bytes) + " bytes";
+  std::string line = (facts.is_shared() ? "context '" : "pool '") + facts.pool + "' cannot serve " +
+                     exact(facts.requested_bytes) + " bytes";
   if (facts.alignment > 512) line += " aligned to " + format_bytes(facts.alignment);
   if (!facts.tag.empty()) line += " for " + facts.tag;
   if (facts.limited) return line + ": its limit of " + format_bytes(facts.ledger.limit_bytes) + " is reached";
@@ -48,6 +49,33 @@ std::string device_line(const OutOfMemoryFacts& facts) {
                      "; held by others: " + format_bytes(used > ours ? used - ours : 0);
   if (facts.pages_kept_bytes > 0) line += "; pages kept unmapped: " + format_bytes(facts.pages_kept_bytes);
   return line;
+}
+
+// Empty where the device is shared with nobody.
+std::string context_line(const OutOfMemoryFacts& facts) {
+  if (!facts.is_shared()) return {};
+  const ContextView& own = facts.context;
+  std::string line = "\n  context: holds " + format_bytes(own.reserved_bytes) + " of at most " +
+                     format_bytes(own.maximum_bytes) + ", " + format_bytes(own.minimum_bytes) + " are promised, " +
+                     format_bytes(own.borrowed_bytes) + " borrowed; the device can lend " +
+                     format_bytes(facts.share.lendable_bytes) + " of " + format_bytes(facts.share.capacity_bytes) +
+                     "; others: ";
+  std::vector<ContextView> others;
+  bool skipped = false;
+  for (const ContextView& each : facts.contexts) {
+    const bool is_own = !skipped && each.name == own.name;
+    skipped = skipped || is_own;
+    if (!is_own) others.push_back(each);
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [](const auto& a, const auto& b) { return a.reserved_bytes > b.reserved_bytes; });
+  const std::size_t shown = std::min(kHoldersShown, others.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    line += (i > 0 ? ", '" : "'") + others[i].name + "' " + format_bytes(others[i].reserved_bytes) + " (promised " +
+            format_bytes(others[i].minimum_bytes) + ")";
+  }
+  if (others.size() > shown) line += ", and " + std::to_string(others.size() - shown) + " more";
+  return line + (others.empty() ? "none" : "");
 }
 
 std::string tried_line(const OutOfMemoryFacts& facts) {
@@ -82,6 +110,11 @@ std::string advice_line(const OutOfMemoryFacts& facts) {
     advice = "the device itself has too little free for a higher limit: free some of the holders above";
   } else if (facts.device_known && facts.device_total_bytes < facts.needed_bytes) {
     advice = "the device is smaller than the request; use a smaller batch or another device";
+  } else if (facts.is_shared() && facts.device_known &&
+             facts.device_free_bytes + facts.pages_kept_bytes >= facts.needed_bytes) {
+    advice =
+        "what the device has left is promised to other contexts: lower their minima, raise this one's "
+        "(CISTERN_MINIMUM_BYTES), or free some of the holders above";
   } else {
     advice = "free some of the holders above, or what others hold on the device";
   }
@@ -96,8 +129,8 @@ std::string advice_line(const OutOfMemoryFacts& facts) {
 }  // namespace
 
 std::string explain_out_of_memory(const OutOfMemoryFacts& facts) {
-  return first_line(facts) + "\n  " + pool_line(facts) + "\n  " + device_line(facts) + "\n  " + tried_line(facts) +
-         "\n  " + holders_line(facts) + "\n  " + advice_line(facts);
+  return first_line(facts) + "\n  " + pool_line(facts) + "\n  " + device_line(facts) + context_line(facts) + "\n  " +
+         tried_line(facts) + "\n  " + holders_line(facts) + "\n  " + advice_line(facts);
 }
 
 }  // namespace cistern::pool

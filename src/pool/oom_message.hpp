@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "pool/context.hpp"
 #include "pool/ledger.hpp"
 #include "pool/snapshot.hpp"
 
@@ -29,6 +30,13 @@ struct OutOfMemoryFacts {
   std::uint64_t pages_kept_bytes = 0;                      // unmapped pages that the device's PagePool keeps
   std::vector<std::pair<std::string, std::string>> tried;  // step, outcome
   std::vector<TagSnapshot> holders;                        // largest first
+  // Of a pool that shares its device; else empty.
+  ContextView context;
+  DeviceShare share;
+  std::vector<ContextView> contexts;  // all of the device, this one included
+
+  // Is there anything to tell of them?
+  bool is_shared() const noexcept { return contexts.size() > 1 || context.minimum_bytes != 0; }
 };
 
 // One sentence a line; the first line alone says what happened.

@@ -71,6 +71,7 @@ base::Result<PoolOptions> pool_options_from(const base::OptionSet& given) {
   if (!on_miss.is_ok()) return on_miss.take_status();
   options.on_miss = on_miss.value();
   options.initial_bytes = set.bytes("CISTERN_INITIAL_BYTES");
+  options.minimum_bytes = set.bytes("CISTERN_MINIMUM_BYTES");
   options.limit_bytes = set.bytes("CISTERN_LIMIT_BYTES");
   options.page_bytes = set.bytes("CISTERN_PAGE_BYTES");
   options.round_bytes = set.bytes("CISTERN_ROUND_BYTES");

@@ -31,6 +31,7 @@ struct PoolOptions {
   bool growth_is_required = false;     // then the fallback is an error instead
   OnMiss on_miss = OnMiss::stitch_first;
   std::uint64_t initial_bytes = 0;  // taken from the device at creation, rounded up to pages
+  std::uint64_t minimum_bytes = 0;  // of the device, promised to this pool; rounded up to pages (see context.hpp)
   std::uint64_t limit_bytes = 0;    // reserved never exceeds it; 0: the device's total
   std::uint64_t page_bytes = 0;     // 0: by the limit, see choose_page_bytes()
   std::uint64_t round_bytes = 512;  // requests are rounded up to a multiple; power of two >= 512

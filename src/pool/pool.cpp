@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "pool/growth.hpp"
 #include "pool/inspect.hpp"
+#include "pool/lending.hpp"
 #include "pool/magazines.hpp"
 #include "pool/movable_blocks.hpp"
 #include "pool/observed.hpp"
@@ -58,6 +59,10 @@ base::Status check_sizes(const PoolOptions& options, const device::DeviceInfo& d
                                 "at most the limit of " + std::to_string(options.limit_bytes));
   }
   if (status.is_ok()) {
+    status = check_bytes_option("minimum_bytes", options.minimum_bytes, options.minimum_bytes <= options.limit_bytes,
+                                "at most the limit of " + std::to_string(options.limit_bytes));
+  }
+  if (status.is_ok()) {
     status = check_bytes_option(
         "limit_bytes", options.limit_bytes,
         options.limit_bytes >= options.page_bytes && options.limit_bytes <= kMaxRangeBytes,
@@ -87,9 +92,24 @@ base::Result<PoolOptions> complete(PoolOptions options, const device::DeviceInfo
     return base::invalid_argument("page_bytes = " + std::to_string(options.page_bytes) +
                                   " differs from the page pool's " + std::to_string(pages->page_bytes()));
   }
+  if (options.page_bytes != 0) options.minimum_bytes = base::round_up(options.minimum_bytes, options.page_bytes);
   base::Status wrong = check_sizes(options, device);
   if (!wrong.is_ok()) return wrong.with_context("pool '" + options.name + "'");
   return options;
+}
+
+// The pool becomes one of the device's contexts. What it is promised may be borrowed by others, who are asked for it.
+base::Status join_contexts(PoolCore& pool, std::shared_ptr<ContextSet> contexts) {
+  std::uint64_t missing = 0;
+  const PoolOptions& options = pool.options;
+  auto joined = contexts->join(pool, options.minimum_bytes, options.limit_bytes, &missing);
+  if (!joined.is_ok() && missing != 0 && collect_from_others(*contexts, 0, pool.pages.get(), missing) != 0) {
+    joined = contexts->join(pool, options.minimum_bytes, options.limit_bytes, &missing);
+  }
+  if (!joined.is_ok()) return joined.take_status().with_context("context '" + options.name + "'");
+  pool.contexts = std::move(contexts);
+  pool.context = joined.value();
+  return {};
 }
 
 RequestRules rules_of(const PoolCore& pool) {
@@ -103,6 +123,39 @@ RequestRules rules_of(const PoolCore& pool) {
   return rules;
 }
 
+// What no memory of this pool is may be another context's: then the failure says whose. No lock held.
+base::Status name_owner(const PoolCore& pool, device::Address address, base::Status failure) {
+  if (failure.code() != base::StatusCode::not_found || !pool.contexts) return failure;
+  std::string owner;
+  pool.contexts->visit_others(pool.context, [&](PoolCore& other) {
+    PoolGuard lock(other.mutex);
+    if (other.arena_of(address) == nullptr) return true;
+    owner = other.options.name;
+    return false;
+  });
+  if (owner.empty()) return failure;
+  return base::Status(base::StatusCode::wrong_context, std::to_string(address) + " is memory of context '" + owner +
+                                                           "', not of '" + pool.options.name + "'; free it there");
+}
+
+// Every arena goes back to the device.
+void give_all_back(PoolCore& core) {
+  const std::uint64_t kept_before = core.pages ? core.pages->counts().kept : 0;
+  std::vector<device::PageHandle> pages;
+  for (const auto& arena : core.arenas) {
+    const base::Status status = arena->give_back(&pages);
+    if (!status.is_ok()) {
+      base::log(base::LogLevel::error, "pool",
+                "pool '" + core.options.name + "' could not return an arena of " +
+                    base::format_bytes(arena->mapped_bytes()) + ": " + status.to_string());
+    }
+  }
+  if (!core.pages) return;
+  if (!pages.empty()) core.pages->give(core.account, pages);
+  const base::Status trimmed = core.pages->trim(kept_before);
+  if (!trimmed.is_ok()) base::log(base::LogLevel::warning, "pool", trimmed.to_string());
+}
+
 }  // namespace
 
 class Pool::Impl : public PoolCore {};
@@ -112,7 +165,8 @@ Pool::Pool(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device> device,
                                                  std::shared_ptr<device::PagePool> pages, const PoolOptions& options,
                                                  std::vector<std::unique_ptr<RescueStep>> extra_steps,
-                                                 std::shared_ptr<Observer> observer) noexcept {
+                                                 std::shared_ptr<Observer> observer,
+                                                 std::shared_ptr<ContextSet> contexts) noexcept {
   if (!device) return base::invalid_argument("a pool needs a device");
   auto completed = complete(options, device->info(), pages.get());
   if (!completed.is_ok()) return completed.take_status();
@@ -127,6 +181,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->rescue_steps.push_back(std::make_unique<FlushMagazinesStep>());
   impl->rescue_steps.push_back(std::make_unique<GrowStep>());
   impl->rescue_steps.push_back(std::make_unique<ReleaseArenasStep>());
+  impl->rescue_steps.push_back(std::make_unique<OtherPoolsStep>());
   for (auto& step : stream_steps()) impl->rescue_steps.push_back(std::move(step));
   std::stable_sort(impl->rescue_steps.begin(), impl->rescue_steps.end(),
                    [](const auto& left, const auto& right) { return left->order() < right->order(); });
@@ -142,6 +197,14 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   }
   impl->rules = rules_of(*impl);
   open_for_magazines(*impl);
+  if (contexts) {
+    base::Status refused = join_contexts(*impl, std::move(contexts));
+    if (!refused.is_ok()) {
+      close_for_magazines(*impl);
+      give_all_back(*impl);
+      return refused;
+    }
+  }
   std::unique_ptr<Pool> pool(new Pool(std::move(impl)));
   if (options.initial_bytes > 0) {
     base::Status filled = fill_at_start(*pool->impl_, options.initial_bytes);
@@ -152,6 +215,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
 
 Pool::~Pool() {
   PoolCore& core = *impl_;
+  if (core.contexts) core.contexts->close(core.context);
   close_for_magazines(core);
   end_streams(core);
   observe_range(core, EventOp::pool_end, 0, 0);
@@ -161,20 +225,8 @@ Pool::~Pool() {
               "pool '" + core.options.name + "' is destroyed with " + std::to_string(leak.blocks) + " live blocks of " +
                   (leak.tag.empty() ? "no tag" : "tag " + leak.tag) + ", " + base::format_bytes(leak.requested_bytes));
   }
-  const std::uint64_t kept_before = core.pages ? core.pages->counts().kept : 0;
-  std::vector<device::PageHandle> pages;
-  for (const auto& arena : core.arenas) {
-    const base::Status status = arena->give_back(&pages);
-    if (!status.is_ok()) {
-      base::log(base::LogLevel::error, "pool",
-                "pool '" + core.options.name + "' could not return an arena of " +
-                    base::format_bytes(arena->mapped_bytes()) + ": " + status.to_string());
-    }
-  }
-  if (!core.pages) return;
-  if (!pages.empty()) core.pages->give(core.account, pages);
-  const base::Status trimmed = core.pages->trim(kept_before);
-  if (!trimmed.is_ok()) base::log(base::LogLevel::warning, "pool", trimmed.to_string());
+  give_all_back(core);
+  if (core.contexts) core.contexts->leave(core.context);
 }
 
 base::Result<device::Address> Pool::allocate(const AllocationRequest& request) noexcept {
@@ -195,20 +247,29 @@ base::Result<device::Address> Pool::allocate(std::uint64_t bytes) noexcept {
 
 base::Status Pool::free(device::Address address) noexcept {
   if (impl_->observer) [[unlikely]] {
-    return free_observed(*impl_, address, std::nullopt, __builtin_return_address(0));
+    return name_owner(*impl_, address, free_observed(*impl_, address, std::nullopt, __builtin_return_address(0)));
   }
-  return give_up(*impl_, address);
+  base::Status freed = give_up(*impl_, address);
+  if (!freed.is_ok()) [[unlikely]]
+    freed = name_owner(*impl_, address, std::move(freed));
+  return freed;
 }
 
 base::Status Pool::free_async(device::Address address, device::StreamHandle stream) noexcept {
   if (impl_->observer) [[unlikely]] {
-    return free_observed(*impl_, address, stream, __builtin_return_address(0));
+    return name_owner(*impl_, address, free_observed(*impl_, address, stream, __builtin_return_address(0)));
   }
-  return give_up_on(*impl_, address, stream);
+  base::Status freed = give_up_on(*impl_, address, stream);
+  if (!freed.is_ok()) [[unlikely]]
+    freed = name_owner(*impl_, address, std::move(freed));
+  return freed;
 }
 
 base::Status Pool::record_use(device::Address address, device::StreamHandle stream) noexcept {
-  return pool::record_use(*impl_, address, stream);
+  base::Status recorded = pool::record_use(*impl_, address, stream);
+  if (!recorded.is_ok()) [[unlikely]]
+    recorded = name_owner(*impl_, address, std::move(recorded));
+  return recorded;
 }
 
 base::Status Pool::forget_stream(device::StreamHandle stream) noexcept { return pool::forget_stream(*impl_, stream); }
@@ -312,6 +373,27 @@ void Pool::maintain(const std::function<void(PoolCore&, PoolLock&)>& work) {
   work(*impl_, lock);
 }
 
+ContextView Pool::context() const noexcept {
+  ContextView view;
+  if (impl_->contexts) view = impl_->contexts->view(impl_->context);
+  PoolGuard lock(impl_->mutex);
+  const Ledger ledger = impl_->ledger();
+  view.allocated_bytes = ledger.allocated_bytes;
+  if (impl_->contexts) return view;
+  view.name = impl_->options.name;
+  view.reserved_bytes = ledger.reserved_bytes;
+  view.maximum_bytes = ledger.limit_bytes;
+  view.borrowed_bytes = ledger.reserved_bytes;
+  return view;
+}
+
+const std::shared_ptr<ContextSet>& Pool::contexts() const noexcept { return impl_->contexts; }
+
+bool Pool::has_address(device::Address address) const noexcept {
+  PoolGuard lock(impl_->mutex);
+  return impl_->arena_of(address) != nullptr;
+}
+
 Ledger Pool::ledger() const noexcept {
   PoolGuard lock(impl_->mutex);
   return impl_->ledger();
@@ -327,9 +409,18 @@ void Pool::reset_peaks() noexcept {
 }
 
 Snapshot Pool::snapshot() const {
-  PoolGuard lock(impl_->mutex);
-  const MagazinesHeld held(*impl_);
-  return take_snapshot(*impl_);
+  Snapshot snapshot;
+  {
+    PoolGuard lock(impl_->mutex);
+    const MagazinesHeld held(*impl_);
+    snapshot = take_snapshot(*impl_);
+  }
+  snapshot.context = context();
+  if (impl_->contexts) {
+    snapshot.share = impl_->contexts->share();
+    snapshot.contexts = impl_->contexts->views();
+  }
+  return snapshot;
 }
 
 std::vector<AllocationView> Pool::live_allocations() const {

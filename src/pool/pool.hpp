@@ -20,6 +20,7 @@
 #include "device/page_pool.hpp"
 #include "pool/backing.hpp"
 #include "pool/compaction.hpp"
+#include "pool/context.hpp"
 #include "pool/ledger.hpp"
 #include "pool/movables.hpp"
 #include "pool/observer.hpp"
@@ -56,11 +57,14 @@ class Pool {
  public:
   // `pages` may be null where growth is `arenas` or the device has no pages; its page size must be the options' (or
   // the options' is 0, then it is taken from `pages`). `extra_steps` join the rescue list (see rescue.hpp). `observer`
-  // (may be null) is told of every event.
+  // (may be null) is told of every event. `contexts` (may be null): the pools that this one shares the device with;
+  // then limit_exceeded where the minimum can't be promised, out_of_memory where others have borrowed it and don't give
+  // it back (see context.hpp).
   static base::Result<std::unique_ptr<Pool>> create(std::shared_ptr<device::Device> device,
                                                     std::shared_ptr<device::PagePool> pages, const PoolOptions& options,
                                                     std::vector<std::unique_ptr<RescueStep>> extra_steps = {},
-                                                    std::shared_ptr<Observer> observer = nullptr) noexcept;
+                                                    std::shared_ptr<Observer> observer = nullptr,
+                                                    std::shared_ptr<ContextSet> contexts = nullptr) noexcept;
   // Gives everything back to the device. Live blocks are logged as leaks, by tag; use live_allocations() before.
   ~Pool();
   Pool(const Pool&) = delete;
@@ -69,8 +73,8 @@ class Pool {
   base::Result<device::Address> allocate(const AllocationRequest& request) noexcept;
   base::Result<device::Address> allocate(std::uint64_t bytes) noexcept;
   // All work on the block must be complete, unless record_use() was told of it. Exactly what allocate returned.
-  // double_free, invalid_argument (interior pointer, the text names the block) or not_found (no memory of this pool)
-  // otherwise, and nothing changes.
+  // double_free, invalid_argument (interior pointer, the text names the block), wrong_context (of another context of
+  // this device, which the text names) or not_found (no memory of this pool) otherwise, and nothing changes.
   base::Status free(device::Address address) noexcept;
   // --- In the order of streams (stream_queues.hpp) ---------------------------------------------------------------
   // Frees a block in the order of `stream`: work submitted to it before may go on using the block, work submitted later
@@ -127,6 +131,12 @@ class Pool {
   // Calls work(core, lock) in the pool's turn and with its lock held, as a rescue step is: for maintenance that rooms
   // above bring.
   void maintain(const std::function<void(PoolCore&, PoolLock&)>& work);
+
+  // Where this pool stands among those that it shares the device with. Without such: what it holds, nothing promised.
+  ContextView context() const noexcept;
+  const std::shared_ptr<ContextSet>& contexts() const noexcept;
+  // Does `address` lie in an arena of this pool?
+  bool has_address(device::Address address) const noexcept;
 
   Ledger ledger() const noexcept;
   void reset_peaks() noexcept;

@@ -17,6 +17,7 @@
 #include "device/page_pool.hpp"
 #include "pool/arena.hpp"
 #include "pool/backing.hpp"
+#include "pool/context.hpp"
 #include "pool/ledger.hpp"
 #include "pool/magazine.hpp"
 #include "pool/movables.hpp"
@@ -68,6 +69,8 @@ struct PoolCore {
   std::shared_ptr<device::Device> device;
   std::shared_ptr<device::PagePool> pages;  // null: this pool maps no pages
   device::AccountId account = 0;
+  std::shared_ptr<ContextSet> contexts;  // of the device; null: the pool shares it with nobody
+  ContextId context = 0;
   PoolOptions options;
   std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
   std::shared_ptr<Observer> observer;                     // null: nobody is told of events

@@ -37,12 +37,18 @@ enum class RescueOrder : std::uint16_t {
   pressure = 1300,       // pressure callbacks
 };
 
+// What steps remember of one miss, so that beginning the list again comes to an end.
+struct MissProgress {
+  std::uint32_t rounds_of_others = 0;  // times other contexts were asked
+};
+
 // The request that missed, rounded as it would be served.
 struct Need {
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 0;
   std::optional<device::StreamHandle> stream = std::nullopt;  // none: for work of any stream
   core::ReadinessSlot slot = core::kReadySlot;                // whose pending memory will do as well
+  MissProgress* progress = nullptr;                           // of a miss; null: nobody is in need yet
 };
 
 struct RescueResult {

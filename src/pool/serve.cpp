@@ -117,6 +117,11 @@ base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
     facts.device_free_bytes = memory.value().free_bytes;
     facts.device_total_bytes = memory.value().total_bytes;
   }
+  if (pool.contexts) {
+    facts.share = pool.contexts->share();
+    facts.context = pool.contexts->view(pool.context);
+    facts.contexts = pool.contexts->views();
+  }
   if (pool.pages) facts.pages_kept_bytes = pool.pages->counts().kept * pool.pages->page_bytes();
   return base::Status(limited ? base::StatusCode::limit_exceeded : base::StatusCode::out_of_memory,
                       explain_out_of_memory(facts));
@@ -134,7 +139,9 @@ device::Address serve_directly(PoolCore& pool, const Order& order, PoolLock& loc
   return block == core::kNoBlock ? 0 : record_block(pool, arena, block, order);
 }
 
-base::Result<device::Address> serve_miss(PoolCore& pool, const Order& order) {
+base::Result<device::Address> serve_miss(PoolCore& pool, Order order) {
+  MissProgress progress;
+  order.need.progress = &progress;
   const MissTurn turn(pool);
   const StreamsSettled settled(pool);
   PoolLock lock(pool.mutex);

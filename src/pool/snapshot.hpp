@@ -8,6 +8,7 @@
 #include "core/suballocator.hpp"
 #include "core/types.hpp"
 #include "device/device.hpp"
+#include "pool/context.hpp"
 #include "pool/ledger.hpp"
 #include "pool/pauses.hpp"
 
@@ -74,6 +75,11 @@ struct Snapshot {
   Ledger ledger;
   std::vector<ArenaSnapshot> arenas;
   std::vector<TagSnapshot> tags;  // largest first
+  // Where the pool stands on its device, and, where it shares that, the device and all contexts. Of a moment after the
+  // rest.
+  ContextView context;
+  DeviceShare share;
+  std::vector<ContextView> contexts;
 
   std::uint64_t stitchable_bytes = 0;  // free, in whole pages that may move
   PauseCounts requester_pauses;

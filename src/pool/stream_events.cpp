@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "pool/pool_core.hpp"
 #include "pool/stream_queues.hpp"
+#include "pool/unlocked.hpp"
 
 namespace cistern::pool {
 
@@ -51,17 +52,6 @@ void retire_same(PoolCore& pool, const Asked& asked) {
   if (pool.streams.slots[asked.slot].generation == asked.generation) retire_batches(pool, asked.slot, asked.batch);
 }
 
-// Runs a wait with neither lock nor turn, so that a slow stream keeps nobody else from being served.
-template <typename Wait>
-base::Status wait_unlocked(PoolCore& pool, PoolLock& lock, const Wait& wait) {
-  lock.unlock();
-  pool.turn.unlock();
-  base::Status waited = wait();
-  (void)pool.turn.lock();
-  lock.lock();
-  return waited;
-}
-
 // Everything that was submitted before is complete when this returns ok. For streams that no event can be had of.
 base::Status wait_for_device(PoolCore& pool, PoolLock& lock) {
   std::vector<Asked> closed;
@@ -72,7 +62,7 @@ base::Status wait_for_device(PoolCore& pool, PoolLock& lock) {
     each.open_bytes = 0;
     closed.push_back({slot, each.generation, each.open_batch - 1, 0});
   }
-  base::Status waited = wait_unlocked(pool, lock, [&] { return pool.device->wait_device(); });
+  base::Status waited = run_unlocked(pool, lock, [&] { return pool.device->wait_device(); });
   if (!waited.is_ok()) return waited;
   for (const Asked& each : closed) retire_same(pool, each);
   return {};
@@ -180,7 +170,7 @@ bool wait_for_oldest(PoolCore& pool, PoolLock& lock, base::Status* failure) {
   if (oldest != nullptr) {
     // The event may be recycled meanwhile, when others find it complete; then this waits for more than it must.
     const Asked waiting{of, queues.slots[of].generation, oldest->batch, oldest->event};
-    base::Status waited = wait_unlocked(pool, lock, [&] { return pool.device->wait_event(waiting.event); });
+    base::Status waited = run_unlocked(pool, lock, [&] { return pool.device->wait_event(waiting.event); });
     if (waited.is_ok()) {
       retire_same(pool, waiting);
       return true;
@@ -235,7 +225,7 @@ base::Status forget_stream(PoolCore& pool, device::StreamHandle stream) {
   if (!closed.is_ok()) {
     const std::uint32_t batch = place->open_batch - 1;
     const Asked waiting{slot, place->generation, batch, 0};
-    base::Status waited = wait_unlocked(pool, lock, [&] { return pool.device->wait_stream(stream); });
+    base::Status waited = run_unlocked(pool, lock, [&] { return pool.device->wait_stream(stream); });
     if (waited.is_ok()) {
       retire_same(pool, waiting);
     } else {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "pool/growth.hpp"
 #include "pool/observed.hpp"
 
 namespace cistern::pool {
@@ -85,12 +86,17 @@ TransferResult transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPl
   const bool stitches = plan.donor_pages > 0;
   PauseHistogram* const holds = stitches ? &pool.pauses.others : nullptr;
   TransferResult result;
+  const std::uint64_t promised = plan.new_pages * arena.page_bytes();
+  if (!claim_memory(pool, promised)) {
+    result.status = refused_by_others(pool, promised);
+    return result;
+  }
   if (!mark(pool, transfer, plan, holds, lock)) {
+    release_memory(pool, promised);
     result.is_stale = true;
     result.status = base::Status(base::StatusCode::busy, "memory that was to move has been allocated meanwhile");
     return result;
   }
-  const std::uint64_t promised = plan.new_pages * arena.page_bytes();
   pool.promised += promised;
   for (;;) {
     {
@@ -108,6 +114,7 @@ TransferResult transfer_pages(PoolCore& pool, Arena& arena, const core::RepairPl
     transfer.commit(&pool.stuck);
     pool.promised -= promised;
     pool.reserved += static_cast<std::uint64_t>(transfer.mapped_change());
+    release_memory(pool, promised - static_cast<std::uint64_t>(transfer.mapped_change()));
     pool.note_reserved_peak();
     if (pool.observer || pool.listener) report_changes(pool, arena, transfer);
   }

@@ -27,7 +27,7 @@ TEST_F(Misuse, FreeingForeignPointersIsTold) {
   EXPECT_EQ(cistern_free(pool_, 1), CISTERN_NOT_FOUND);
   EXPECT_EQ(cistern_free(pool_, ~std::uint64_t{0}), CISTERN_NOT_FOUND);
   cistern_pool_t* other = create_pool(device_);
-  EXPECT_EQ(cistern_free(other, block), CISTERN_NOT_FOUND);
+  EXPECT_EQ(cistern_free(other, block), CISTERN_WRONG_CONTEXT);
   EXPECT_EQ(live_blocks(), 1u);
   EXPECT_EQ(cistern_pool_destroy(other, nullptr), CISTERN_OK);
 }
