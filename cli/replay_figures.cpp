@@ -34,7 +34,9 @@ void add_memory(Figures* figures, const ReplayReport& report) {
   figures->push_back({"moved_bytes", report.ledger.moved_bytes});
   figures->push_back({"compaction_steps", report.compaction.steps});
   figures->push_back({"served_by_compaction", report.compaction.served});
-  figures->push_back({"longest_step_ns", report.compaction.longest_ns});
+  figures->push_back({"step_ns_p50", report.compaction.pauses.quantile_ns(0.5)});
+  figures->push_back({"step_ns_p99", report.compaction.pauses.quantile_ns(0.99)});
+  figures->push_back({"longest_step_ns", report.compaction.pauses.longest_ns});
   figures->push_back({"longest_step_modelled_ns", report.compaction.longest_modelled_ns});
   figures->push_back({"longest_step_bytes", report.compaction.most_bytes});
   const std::optional<replay::ActiveCompaction>& active = report.active;
@@ -61,6 +63,7 @@ void add_memory(Figures* figures, const ReplayReport& report) {
   figures->push_back({"fragmentation_rate_max", report.fragmentation.max_rate});
   figures->push_back({"exposure_mean", report.fragmentation.mean_exposure});
   figures->push_back({"exposure_max", report.fragmentation.max_exposure});
+  figures->push_back({"stitchable_share_mean", report.fragmentation.mean_stitchable_share});
 }
 
 // Figures whose names begin so are one object of the JSON: null where the first of them is.

@@ -153,7 +153,9 @@ std::string one_trace(const ReplayedTrace& trace) {
   if (report.compaction.steps > 0) {
     const replay::CompactionSteps& steps = report.compaction;
     number("compaction steps", steps.steps, std::to_string(steps.served) + " requests served by them");
-    table.add_row({"  the longest", ns(steps.longest_ns),
+    table.add_row({"  p50 / p99 / longest",
+                   "below " + ns(steps.pauses.quantile_ns(0.5)) + " / " + ns(steps.pauses.quantile_ns(0.99)) + " / " +
+                       ns(steps.pauses.longest_ns),
                    (steps.longest_modelled_ns > 0 ? "and " + ns(steps.longest_modelled_ns) + " modelled; " : "") +
                        base::format_bytes(steps.most_bytes) + " copied at most"});
   }
@@ -173,6 +175,10 @@ std::string one_trace(const ReplayedTrace& trace) {
       {"fragmentation rate, mean / max", fixed(samples.mean_rate, 3) + " / " + fixed(samples.max_rate, 3), every});
   table.add_row(
       {"exposure, mean / max", fixed(samples.mean_exposure, 3) + " / " + fixed(samples.max_exposure, 3), every});
+  if (report.ledger.free_bytes > 0 || samples.mean_stitchable_share > 0) {
+    table.add_row(
+        {"free bytes in whole pages, mean", fixed(samples.mean_stitchable_share, 3), "what stitching can use"});
+  }
   if (report.times) add_time_rows(&table, *report.times);
   number("failed requests", report.failed);
   return table.text();

@@ -269,17 +269,17 @@ pool::RescueResult RelocateStep::run(pool::PoolCore& pool, const pool::Need& nee
   return result;
 }
 
-RelocationResult relocate_ahead(pool::PoolCore& pool, const RelocationBudget& budget, pool::PoolLock& lock) {
-  for (const auto& step : pool.rescue_steps) {
-    auto* relocate = dynamic_cast<RelocateStep*>(step.get());
-    if (relocate == nullptr) continue;
-    const pool::Ledger ledger = pool.ledger();
-    const std::uint64_t bytes = pool.recent_sizes.largest_exposed(ledger.largest_free_bytes, ledger.free_bytes);
-    if (bytes == 0) return {};
-    return relocate->relocator().make_room(
-        pool, {bytes, std::max(pool.device->info().alignment_bytes, core::kGranuleBytes)}, budget, lock);
-  }
-  return {};
+// Nobody waits for a copy but a pin of the block, so a batch is all that is left of the budget.
+pool::BatchResult RelocateStep::compact(pool::PoolCore& pool, const pool::Need& hole, const pool::BatchBudget& budget,
+                                        pool::PoolLock& lock) {
+  RelocationBudget bounded;
+  bounded.max_bytes = budget.all_bytes;
+  bounded.max_us = std::min(budget.all_us, RelocationBudget::kUnlimited - 1);  // a quiet moment waits for no work
+  RelocationResult relocated = relocator_.make_room(pool, hole, bounded, lock);
+  pool::BatchResult result;
+  result.copied_bytes = relocated.bytes;
+  result.failure = std::move(relocated.failure);
+  return result;
 }
 
 }  // namespace cistern::compact

@@ -82,15 +82,11 @@ class RelocateStep final : public pool::RescueStep {
   std::string_view name() const noexcept override { return "relocate"; }
   pool::RescueOrder order() const noexcept override { return pool::RescueOrder::relocate; }
   pool::RescueResult run(pool::PoolCore& pool, const pool::Need& need, pool::PoolLock& lock) override;
-
-  Relocator& relocator() noexcept { return relocator_; }
+  pool::BatchResult compact(pool::PoolCore& pool, const pool::Need& hole, const pool::BatchBudget& budget,
+                            pool::PoolLock& lock) override;
 
  private:
   Relocator relocator_;
 };
-
-// One step at a quiet moment, within the budget: room for the largest of the last requests that free memory could hold
-// in sum but no hole can. Nothing to do where there is none. `lock` holds the pool's lock, the caller has its turn.
-RelocationResult relocate_ahead(pool::PoolCore& pool, const RelocationBudget& budget, pool::PoolLock& lock);
 
 }  // namespace cistern::compact

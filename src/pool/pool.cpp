@@ -367,12 +367,6 @@ void Pool::set_backing_listener(std::shared_ptr<BackingListener> listener) noexc
 
 base::Result<std::uint64_t> Pool::trim(std::uint64_t keep_bytes) noexcept { return pool::trim(*impl_, keep_bytes); }
 
-void Pool::maintain(const std::function<void(PoolCore&, PoolLock&)>& work) {
-  const MissTurn turn(*impl_);
-  PoolLock lock(impl_->mutex);
-  work(*impl_, lock);
-}
-
 ContextView Pool::context() const noexcept {
   ContextView view;
   if (impl_->contexts) view = impl_->contexts->view(impl_->context);

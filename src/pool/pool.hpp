@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -127,10 +126,6 @@ class Pool {
   // Gives free memory back to the device until at most `keep_bytes` stay reserved (or nothing more can go). Returns
   // the bytes given back.
   base::Result<std::uint64_t> trim(std::uint64_t keep_bytes) noexcept;
-
-  // Calls work(core, lock) in the pool's turn and with its lock held, as a rescue step is: for maintenance that rooms
-  // above bring.
-  void maintain(const std::function<void(PoolCore&, PoolLock&)>& work);
 
   // Where this pool stands among those that it shares the device with. Without such: what it holds, nothing promised.
   ContextView context() const noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +65,9 @@ class FirstPass {
       : trace_(trace), options_(options), target_(target), report_(report), places_(trace.slots) {
     report_->fragmentation.every_events = std::max<std::uint64_t>(1, trace.events.size() / kSamples);
     const std::uint64_t page = options.pool.page_bytes;
-    if (options.check) watch_.emplace(target, trace.slots, page != 0 ? page : kStampsOfArenas);
+    if (options.check) watch_ = std::make_unique<ContentWatch>(target, trace.slots, page != 0 ? page : kStampsOfArenas);
     if (!options.pool.compact_actively || target.pool() == nullptr) return;
-    time_.emplace(*target.pool());
+    time_ = std::make_unique<TraceTime>(*target.pool());
     report_->active.emplace();
   }
 
@@ -90,12 +91,16 @@ class FirstPass {
       report_->active->passes = time_->counts().passes;
       report_->active->compacted_bytes = target_.ledger().compacted_bytes;
     }
+    report_->compaction.pauses = step_pauses_.read();
     report_->ledger = target_.ledger();
     report_->calls = target_.counters();
     if (samples_ > 0) {
       report_->fragmentation.samples = samples_;
       report_->fragmentation.mean_rate = rates_ / static_cast<double>(samples_);
       report_->fragmentation.mean_exposure = exposures_ / static_cast<double>(samples_);
+    }
+    if (samples_of_holes_ > 0) {
+      report_->fragmentation.mean_stitchable_share = stitchable_ / static_cast<double>(samples_of_holes_);
     }
     base::Status refused = free_the_rest();
     if (watch_) report_->check = watch_->found();
@@ -162,7 +167,7 @@ class FirstPass {
     CompactionSteps& steps = report_->compaction;
     ++steps.steps;
     steps.served += was_served ? 1 : 0;
-    steps.longest_ns = std::max(steps.longest_ns, elapsed_ns);
+    step_pauses_.record(elapsed_ns);
     steps.longest_modelled_ns = std::max(steps.longest_modelled_ns, now.modelled_ns - before.modelled_ns);
     steps.most_bytes = std::max(steps.most_bytes, now.bytes - before.bytes);
     if (watch_) watch_->look_at_all(index);
@@ -184,6 +189,9 @@ class FirstPass {
     exposures_ += exposure;
     report_->fragmentation.max_rate = std::max(report_->fragmentation.max_rate, rate);
     report_->fragmentation.max_exposure = std::max(report_->fragmentation.max_exposure, exposure);
+    if (target_.pool() == nullptr || ledger.free_bytes == 0) return;
+    ++samples_of_holes_;
+    stitchable_ += target_.pool()->snapshot().stitchable_share();
   }
 
   // What the trace never freed.
@@ -200,14 +208,17 @@ class FirstPass {
   ReplayTarget& target_;
   ReplayReport* report_;
   std::vector<device::Address> places_;  // by the trace's slots; 0: not live
-  std::optional<ContentWatch> watch_;
-  std::optional<TraceTime> time_;
+  std::unique_ptr<ContentWatch> watch_;  // null: not asked for
+  std::unique_ptr<TraceTime> time_;      // null: nothing compacts actively
   core::ExposureWindow recent_sizes_;
   const base::SteadyClock clock_;
   Moved moved_;
   std::uint64_t samples_ = 0;
   double rates_ = 0;
   double exposures_ = 0;
+  std::uint64_t samples_of_holes_ = 0;
+  double stitchable_ = 0;
+  pool::PauseHistogram step_pauses_;
 };
 
 base::Status check_options(const TraceData& trace, const ReplayOptions& options) {

@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "pool/options.hpp"
+#include "pool/pauses.hpp"
 #include "replay/content_watch.hpp"
 #include "replay/replay_target.hpp"
 #include "replay/replay_timing.hpp"
@@ -72,13 +73,16 @@ struct FragmentationSamples {
   double max_rate = 0;
   double mean_exposure = 0;
   double max_exposure = 0;
+  // Of the bytes of holes, those in whole pages that may move, which stitching can use: the mean of the samples where
+  // there was a hole. 0 where there is no pool.
+  double mean_stitchable_share = 0;
 };
 
 // Requests that no hole could hold and in which pages or blocks were moved.
 struct CompactionSteps {
   std::uint64_t steps = 0;
   std::uint64_t served = 0;               // requests that were served then
-  std::uint64_t longest_ns = 0;           // the longest of these requests, on this machine
+  pool::PauseCounts pauses;               // how long these requests took, on this machine
   std::uint64_t longest_modelled_ns = 0;  // of the driver, on a simulated device
   std::uint64_t most_bytes = 0;           // copied in one
 };

@@ -62,7 +62,7 @@ class Life : public ::testing::TestWithParam<Setup> {
         pin_for_a_while();
         break;
       case 10:
-        step_ahead();
+        use_quiet_moment();
         break;
       case 11:
         ASSERT_TRUE(world_.pool().trim(below(8) * kMiB).is_ok());
@@ -84,18 +84,18 @@ class Life : public ::testing::TestWithParam<Setup> {
       if (const pool::MovableId id = any_movable()) pinned.emplace_back(id, world_.pool().pin(id).value());
     }
     allocate();
-    step_ahead();
+    use_quiet_moment();
     for (const auto& [id, address] : pinned) {
       EXPECT_EQ(world_.pool().describe_movable(id).value().block.address, address) << "moved under a pin";
       EXPECT_TRUE(world_.pool().unpin(id).is_ok());
     }
   }
-  void step_ahead() {
-    RelocationBudget budget;
-    budget.max_bytes = below(2) == 0 ? RelocationBudget::kUnlimited : below(kMiB);
-    world_.pool().maintain([&](pool::PoolCore& core, pool::PoolLock& lock) {
-      EXPECT_LE(relocate_ahead(core, budget, lock).bytes, budget.max_bytes);
-    });
+  void use_quiet_moment() {
+    pool::CompactionRequest request;
+    request.max_bytes = below(2) == 0 ? pool::CompactionRequest::kUnlimited : below(kMiB);
+    auto report = world_.pool().compact(request);
+    ASSERT_TRUE(report.is_ok());
+    EXPECT_LE(report.value().copied_bytes, request.max_bytes);
   }
 
   std::mt19937_64 random_;

@@ -149,27 +149,24 @@ INSTANTIATE_TEST_SUITE_P(All, WorstMoment,
                                            Moment{"simulated", 2, true}),
                          moment_name);
 
-// Work of the device that is not complete: a step ahead leaves the block alone, a request waits.
-TEST(BusyDevice, AStepAheadDoesNotWait) {
+// Work of the device that is not complete: a quiet moment leaves the block alone, a request waits.
+TEST(BusyDevice, AQuietMomentDoesNotWait) {
   auto device = std::make_shared<HookedDevice>(pool::make_device("host", 64 * kMiB));
   MovableWorld world(device, options_of({}));
   world.drop(world.add(512 * kKiB));
   world.checker(64 * kKiB);
-  const auto step = [&] {
-    RelocationBudget budget;
-    budget.max_us = 1'000'000;
-    RelocationResult result;
-    world.pool().maintain(
-        [&](pool::PoolCore& core, pool::PoolLock& lock) { result = relocate_ahead(core, budget, lock); });
-    return result;
-  };
-  device->work_is_complete = false;
-  EXPECT_TRUE(step().busy);
-  world.verify("a busy moment");
-  EXPECT_EQ(world.pool().ledger().moves, 0U);
+  for (const std::uint64_t max_us : {std::uint64_t{1'000'000}, pool::CompactionRequest::kUnlimited}) {
+    pool::CompactionRequest request;
+    request.max_us = max_us;
+    device->work_is_complete = false;
+    EXPECT_EQ(world.pool().compact(request).take().copied_bytes, 0U);
+    world.verify("a busy moment");
+    EXPECT_EQ(world.pool().ledger().moves, 0U);
+  }
   device->work_is_complete = true;
-  EXPECT_TRUE(step().made_room);
+  EXPECT_EQ(world.pool().compact().take().exposure_after, 0.0);
   world.verify("a quiet moment");
+  EXPECT_EQ(world.pool().ledger().moves, 4U);
 }
 
 // A copy that meets the end of its time is given up.
@@ -177,25 +174,22 @@ TEST(BusyDevice, TheTimeEndsACopyBetweenItsPieces) {
   auto device = std::make_shared<HookedDevice>(pool::make_device("host", 64 * kMiB));
   WorldSetup setup;
   setup.limit_bytes = 8 * kBlock;
-  MovableWorld world(device, options_of(setup));
+  base::ManualClock clock;
+  pool::PoolOptions options = options_of(setup);
+  options.clock = &clock;
+  MovableWorld world(device, options);
   world.drop(world.add(2 * kBlock));
   world.checker(kBlock);
-  base::ManualClock clock;
-  Relocator relocator(&clock);
   device->after_copy = [&](device::Address) { clock.advance(600'000); };
-  const auto step = [&](std::uint64_t max_us) {
-    RelocationBudget budget;
-    budget.max_us = max_us;
-    RelocationResult result;
-    world.pool().maintain([&](pool::PoolCore& core, pool::PoolLock& lock) {
-      result = relocator.make_room(core, {2 * kBlock, 512}, budget, lock);
-    });
-    return result;
+  const auto copied_within = [&](std::uint64_t max_us) {
+    pool::CompactionRequest request;
+    request.max_us = max_us;
+    return world.pool().compact(request).take().copied_bytes;
   };
-  EXPECT_TRUE(step(500).over_budget);
+  EXPECT_EQ(copied_within(500), 0U);
   world.verify("a copy given up");
   EXPECT_EQ(world.pool().ledger().moves, 0U);
-  EXPECT_TRUE(step(1500).made_room);
+  EXPECT_EQ(copied_within(1500), kBlock);
   world.verify("a copy in time");
   device->after_copy = nullptr;
 }

@@ -25,7 +25,7 @@ class RelocationFaults : public ::testing::TestWithParam<const char*> {
   static std::shared_ptr<device::FaultInjectingDevice> make_faulty() {
     return std::make_shared<device::FaultInjectingDevice>(pool::make_device(GetParam(), 64 * kMiB));
   }
-  // Blocks of one and of several pieces, requests of several windows, a step ahead.
+  // Blocks of one and of several pieces, requests of several windows, a quiet moment.
   static void scenario(MovableWorld& world) {
     std::vector<pool::MovableId> large;
     for (const std::uint64_t kib : {3000, 2300, 3000, 2500, 1400}) large.push_back(world.add(kib * kKiB));
@@ -39,12 +39,10 @@ class RelocationFaults : public ::testing::TestWithParam<const char*> {
     (void)world.add(1000 * kKiB);
     (void)world.add(1500 * kKiB);
     world.verify("requests of small holes");
-    world.pool().maintain([&](pool::PoolCore& core, pool::PoolLock& lock) {
-      RelocationBudget budget;
-      budget.max_us = 10'000'000;
-      (void)relocate_ahead(core, budget, lock);
-    });
-    world.verify("a step ahead");
+    pool::CompactionRequest request;
+    request.max_us = 10'000'000;
+    (void)world.pool().compact(request);
+    world.verify("a quiet moment");
   }
   static std::vector<pool::MovableId> ids_of(const MovableWorld& world) {
     std::vector<pool::MovableId> ids;

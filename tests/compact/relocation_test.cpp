@@ -118,45 +118,50 @@ TEST_P(Relocation, ABlockThatNoHoleHoldsGetsOneMade) {
   world.verify("a request of the rest");
 }
 
-RelocationResult step_ahead(pool::Pool& pool, const RelocationBudget& budget) {
-  RelocationResult result;
-  pool.maintain([&](pool::PoolCore& core, pool::PoolLock& lock) { result = relocate_ahead(core, budget, lock); });
-  return result;
+pool::CompactionReport compacted(pool::Pool& pool, const pool::CompactionRequest& request = {}) {
+  auto report = pool.compact(request);
+  EXPECT_TRUE(report.is_ok()) << report.status().to_string();
+  return report.is_ok() ? report.take() : pool::CompactionReport{};
 }
 
-TEST_P(Relocation, AStepAheadMakesRoomForWhatWasAskedLately) {
+TEST_P(Relocation, AQuietMomentMakesRoomForWhatWasAskedLately) {
   MovableWorld world(setup());
-  EXPECT_FALSE(step_ahead(world.pool(), {}).made_room) << "nothing was asked yet";
+  EXPECT_EQ(compacted(world.pool()).copied_bytes, 0U) << "nothing was asked yet";
   const pool::MovableId large = world.add(512 * kKiB);
   world.drop(large);
   world.checker(64 * kKiB);
-  const RelocationResult step = step_ahead(world.pool(), {});
-  EXPECT_TRUE(step.made_room);
-  EXPECT_EQ(step.moves, 4U);
+  const pool::CompactionReport report = compacted(world.pool());
+  EXPECT_EQ(report.copied_bytes, 4 * 64 * kKiB);
+  EXPECT_EQ(report.moved_bytes, 0U);
+  EXPECT_GT(report.exposure_before, 0.0);
+  EXPECT_EQ(report.exposure_after, 0.0);
+  EXPECT_EQ(report.end, pool::CompactionEnd::done);
+  EXPECT_EQ(world.pool().ledger().moves, 4U);
   EXPECT_GE(world.pool().ledger().largest_free_bytes, 512 * kKiB);
-  world.verify("a step");
-  EXPECT_FALSE(step_ahead(world.pool(), {}).made_room) << "there is room";
+  EXPECT_EQ(world.pool().ledger().compacted_bytes, 4 * 64 * kKiB);
+  world.verify("a quiet moment");
+  EXPECT_EQ(compacted(world.pool()).copied_bytes, 0U) << "there is room";
   const std::uint64_t misses = world.pool().ledger().misses;
   ASSERT_NE(world.add(512 * kKiB), 0U);
   EXPECT_EQ(world.pool().ledger().misses, misses) << "the request itself waits for nothing";
 }
 
-TEST_P(Relocation, AStepAheadKeepsToItsBytesAndTheNextOneGoesOn) {
+TEST_P(Relocation, AQuietMomentKeepsToItsBytesAndTheNextOneGoesOn) {
   MovableWorld world(setup());
   world.drop(world.add(512 * kKiB));
   world.checker(64 * kKiB);
-  RelocationBudget budget;
-  budget.max_bytes = 150 * kKiB;
-  std::uint64_t steps = 0;
-  for (bool done = false; !done; ++steps) {
-    ASSERT_LT(steps, 10U);
-    const RelocationResult step = step_ahead(world.pool(), budget);
-    EXPECT_LE(step.bytes, budget.max_bytes);
-    EXPECT_EQ(step.over_budget, !step.made_room);
-    world.verify("a step");
-    done = step.made_room;
+  pool::CompactionRequest request;
+  request.max_bytes = 150 * kKiB;
+  std::uint64_t moments = 0;
+  for (bool done = false; !done; ++moments) {
+    ASSERT_LT(moments, 10U);
+    const pool::CompactionReport report = compacted(world.pool(), request);
+    EXPECT_LE(report.copied_bytes, request.max_bytes);
+    EXPECT_GT(report.copied_bytes, 0U);
+    world.verify("a moment");
+    done = report.exposure_after == 0;
   }
-  EXPECT_GE(steps, 2U);
+  EXPECT_GE(moments, 2U);
   EXPECT_GE(world.pool().ledger().largest_free_bytes, 512 * kKiB);
 }
 

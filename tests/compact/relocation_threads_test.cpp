@@ -102,9 +102,9 @@ TEST_P(RelocationThreads, EveryThreadFindsWhatItHasWritten) {
   std::atomic<bool> done{false};
   std::thread maintenance([&] {
     while (!done.load()) {
-      RelocationBudget budget;
-      budget.max_bytes = kMiB;
-      pool->maintain([&](pool::PoolCore& core, pool::PoolLock& lock) { (void)relocate_ahead(core, budget, lock); });
+      pool::CompactionRequest request;
+      request.max_bytes = kMiB;
+      (void)pool->compact(request);
       (void)pool->snapshot();
     }
   });

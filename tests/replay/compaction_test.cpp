@@ -46,7 +46,9 @@ TEST(ReplayCompaction, RelocationServesWhatOneArenaHolds) {
     EXPECT_EQ(report.compaction.steps, 2U);
     EXPECT_EQ(report.compaction.served, 2U);
     EXPECT_EQ(report.compaction.most_bytes, kBlock);
-    EXPECT_GT(report.compaction.longest_ns, 0U);
+    EXPECT_GT(report.compaction.pauses.longest_ns, 0U);
+    EXPECT_EQ(report.compaction.pauses.count(), report.compaction.steps);
+    EXPECT_EQ(report.fragmentation.mean_stitchable_share, 0.0) << "a driver arena has no pages";
   }
 }
 

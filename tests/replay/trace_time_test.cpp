@@ -53,6 +53,7 @@ TEST(TraceTime, WithoutAPauseTheMissDoesIt) {
   EXPECT_EQ(report.triggers.blocked_exposed, 1U);
   EXPECT_EQ(report.triggers.blocked_above_threshold, 1U);
   EXPECT_EQ(report.compaction.steps, 1U);
+  EXPECT_EQ(report.fragmentation.mean_stitchable_share, 1.0) << "every hole is a page of its own";
 }
 
 TEST(TraceTime, OffUnlessAskedFor) {
