@@ -10,6 +10,7 @@ namespace cistern::cli {
 
 std::unique_ptr<Verb> make_leaks_verb();
 std::unique_ptr<Verb> make_options_verb();
+std::unique_ptr<Verb> make_plan_verb();
 std::unique_ptr<Verb> make_replay_verb();
 std::unique_ptr<Verb> make_run_verb();
 std::unique_ptr<Verb> make_scenario_verb();

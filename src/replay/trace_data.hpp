@@ -38,8 +38,9 @@ struct TraceData {
   std::string name;    // the file's name without directory and endings
   std::string format;  // as --format spells it: "csv", "pytorch", ...
   std::vector<TraceEvent> events;
-  std::uint64_t slots = 0;    // allocations in all
-  std::uint64_t streams = 0;  // distinct ones
+  std::uint64_t slots = 0;               // allocations in all
+  std::uint64_t streams = 0;             // distinct ones
+  std::vector<std::string> block_names;  // by slot, where the file's own names say more than the slot: lifetimes
   TraceRemarks remarks;
   std::vector<std::string> missing;  // what the file lacks, as ends of a sentence: "has no end: ..."
 };

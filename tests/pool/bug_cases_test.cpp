@@ -2,7 +2,7 @@
 // bookkeeping, one huge idle block, kinds of memory mixed, giving back, sizes at boundaries. Each test is named by the
 // report it comes from.
 //
-// Two reports need a planner of offsets, and none exists here: ggml-org/llama.cpp 5096, ggml-org/ggml 462.
+// Two reports are of planners of offsets: tests/plan/bug_cases_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,9 @@
 // Lifetimes, the form that offline planners read: `id,lower,upper,size`; a block lives from `lower` until just before
 // `upper`, so at equal times frees come before allocations. The unit of time is the file's own.
 #include <algorithm>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "replay/sources/csv_table.hpp"
@@ -61,6 +63,7 @@ base::Result<TraceData> read_lifetimes(Input* input) noexcept {
   if (!table.is_ok()) return table.take_status();
   TraceBuilder builder(input->limits());
   std::vector<Boundary> all;
+  std::vector<std::string> names;  // by row
   for (std::uint64_t number = 0;; ++number) {
     auto more = table.value().next();
     if (!more.is_ok()) return more.take_status();
@@ -71,9 +74,14 @@ base::Result<TraceData> read_lifetimes(Input* input) noexcept {
                                                                          "); cut the file into parts"});
     }
     if (Status failed = read_row(table.value(), number, &builder, &all); !failed.is_ok()) return failed;
+    names.emplace_back(table.value()[id]);
   }
   if (Status failed = build(&all, &builder); !failed.is_ok()) return failed;
-  return std::move(builder).finish("lifetimes");
+  TraceData trace = std::move(builder).finish("lifetimes");
+  for (const Boundary& boundary : all) {
+    if (boundary.op == TraceOp::allocate) trace.block_names.push_back(std::move(names[boundary.row]));
+  }
+  return trace;
 }
 
 }  // namespace cistern::replay
