@@ -268,10 +268,51 @@ std::vector<OptionSpec> other_options() {
   };
 }
 
+std::vector<OptionSpec> ascend_options() {
+  return {
+      {.name = "CISTERN_ACL_DEVICES",
+       .type = OptionType::integer,
+       .range = "1..64",
+       .default_value = "1",
+       .doc = "How many simulated NPUs a program of the AscendCL library finds.",
+       .aliases = {},
+       .min_value = 1,
+       .max_value = 64},
+      {.name = "CISTERN_ACL_CAPACITY_BYTES",
+       .type = OptionType::bytes,
+       .range = "64MiB..1TiB",
+       .default_value = "32GiB",
+       .doc = "The memory of each of them.",
+       .aliases = {},
+       .min_value = static_cast<double>(64 * kMiB),
+       .max_value = static_cast<double>(kTiB)},
+      {.name = "CISTERN_ACL_LATENCY",
+       .type = OptionType::choice,
+       .range = "NONE|COUNTED|WAITED",
+       .default_value = "COUNTED",
+       .doc = "The modelled time of their driver calls: none, summed up, or passing for real.",
+       .aliases = {}},
+      {.name = "CISTERN_ACL_STRICT",
+       .type = OptionType::flag,
+       .range = "ON|OFF",
+       .default_value = "OFF",
+       .doc = "As on a real NPU: device memory traps when the host touches it, and host memory is refused where device "
+              "memory is needed. OFF lets both pass.",
+       .aliases = {}},
+      {.name = "CISTERN_MODEL_SHAPES",
+       .type = OptionType::text,
+       .range = "MODEL:INPUT:AXIS=LO[:HI[:STEP]];...",
+       .default_value = "",
+       .doc = "Extents of dynamic axes of models that the AscendCL library loads; of a range the largest, and of axis "
+              "0 all, as batches to choose from. Without it axis 0 is 1, and other axes must be known models'.",
+       .aliases = {}},
+  };
+}
+
 std::vector<OptionSpec> make_table() {
   std::vector<OptionSpec> table;
   for (auto* part : {placement_options, size_options, growth_options, stream_options, compaction_options, trace_options,
-                     other_options}) {
+                     ascend_options, other_options}) {
     for (OptionSpec& spec : part()) table.push_back(std::move(spec));
   }
   return table;
