@@ -1,7 +1,7 @@
 """Programs in the style of those for Ascend, run as processes: what they print, how they end, what the environment
 does.
 
-usage: programs_test.py MEMORY_LOOPS SLEEP_AND_WAKE TOUCHES_DEVICE
+usage: programs_test.py MEMORY_LOOPS SLEEP_AND_WAKE TOUCHES_DEVICE MODEL_WAYS ROOT
 """
 import os
 import signal
@@ -10,12 +10,14 @@ import sys
 import tempfile
 import unittest
 
-MEMORY_LOOPS, SLEEP_AND_WAKE, TOUCHES_DEVICE = sys.argv[1:4]
+MEMORY_LOOPS, SLEEP_AND_WAKE, TOUCHES_DEVICE, MODEL_WAYS, ROOT = sys.argv[1:6]
+MODEL = os.path.join(ROOT, ".deps/models/classification.onnx")
 
 
 def run(*command, **environment):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CISTERN_", "ASCEND_"))}
-    return subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True, timeout=120,
+                          cwd=ROOT)  # where ONNX Runtime is found
 
 
 class MemoryLoops(unittest.TestCase):
@@ -62,6 +64,22 @@ class SleepAndWake(unittest.TestCase):
     def test_addresses_and_contents_are_the_same(self):
         done = run(SLEEP_AND_WAKE)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "awake again\n", ""))
+
+
+@unittest.skipUnless(os.path.exists(MODEL), "no models: run ./dev setup")
+class ModelWays(unittest.TestCase):
+    def test_nothing_is_left_in_either_mode(self):
+        for way in ("own_memory", "pairs"):
+            for strict in ("OFF", "ON"):
+                done = run(MODEL_WAYS, MODEL, way, CISTERN_ACL_STRICT=strict)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), (way, strict))
+
+    def test_the_block_that_is_forgotten_is_named(self):
+        done = run(MODEL_WAYS, MODEL, "batch", CISTERN_MODEL_SHAPES="classification:x:0=1:4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("aclrtDestroyContext: the program had not given back", done.stderr)
+        self.assertRegex(done.stderr, r"block of context 1, 8 B, from forgotten_batch_memory\+0x")
+        self.assertNotIn("times: block", done.stderr)  # that one only
 
 
 class Mistakes(unittest.TestCase):
