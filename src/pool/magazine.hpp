@@ -41,7 +41,13 @@ class Magazine {
   static constexpr std::uint32_t kMostBlocks = 64;
 
   // `id` > 0 is unique in the process while the magazine lives.
-  Magazine(std::uint32_t id, std::uint64_t most_bytes) noexcept : id_(id), most_bytes_(most_bytes) {}
+  Magazine(std::uint32_t id, std::uint64_t most_bytes) noexcept : id_(id), most_bytes_(most_bytes) {
+    older_.fill(kEnd);
+    newer_.fill(kEnd);
+    next_of_kind_.fill(kEnd);
+    newest_of_kind_.fill(kEnd);
+    for (Place place = 0; place + 1 < kEnd; ++place) newer_[place] = static_cast<Place>(place + 1);
+  }
   Magazine(const Magazine&) = delete;
   Magazine& operator=(const Magazine&) = delete;
 
@@ -62,9 +68,12 @@ class Magazine {
 
   // The block put in last among those of exactly this size, or kNoBlock.
   core::BlockIndex take(std::uint32_t granules) noexcept {
-    if (of_kind_[kind_of(granules)] == 0) return core::kNoBlock;
-    for (std::uint32_t place = count_; place-- > 0;) {
-      if (sizes_[place] == granules) return remove(place);
+    Place* link = &newest_of_kind_[kind_of(granules)];
+    for (; *link != kEnd; link = &next_of_kind_[*link]) {
+      const Place place = *link;
+      if (sizes_[place] != granules) continue;
+      *link = next_of_kind_[place];
+      return remove(place);
     }
     return core::kNoBlock;
   }
@@ -73,10 +82,19 @@ class Magazine {
     return count_ < kMostBlocks && static_cast<std::uint64_t>(cached_bytes.get()) + bytes <= most_bytes_;
   }
   void put(std::uint32_t granules, core::BlockIndex block) noexcept {
-    sizes_[count_] = granules;
-    blocks_[count_] = block;
+    const Place place = unused_;
+    unused_ = newer_[place];
+    sizes_[place] = granules;
+    blocks_[place] = block;
+    Place& newest_of_kind = newest_of_kind_[kind_of(granules)];
+    next_of_kind_[place] = newest_of_kind;
+    newest_of_kind = place;
+    const Place newest = older_[kEnd];
+    older_[place] = newest;
+    newer_[place] = kEnd;
+    newer_[newest] = place;
+    older_[kEnd] = place;
     ++count_;
-    ++of_kind_[kind_of(granules)];
     count_in(granules, 1);
   }
 
@@ -97,11 +115,12 @@ class Magazine {
   template <typename Visit>
   void make_room(std::uint64_t bytes, Visit&& visit) {
     std::uint32_t number = (count_ + 1) / 2;
+    std::uint32_t passed = 0;
     std::uint64_t left = static_cast<std::uint64_t>(cached_bytes.get());
-    for (std::uint32_t place = 0; place < count_; ++place) {
-      if (place >= number && left + bytes <= most_bytes_) break;
+    for (Place place = newer_[kEnd]; place != kEnd; place = newer_[place]) {
+      if (passed >= number && left + bytes <= most_bytes_) break;
       left -= bytes_of(sizes_[place]);
-      number = std::max(number, place + 1);
+      number = std::max(number, ++passed);
     }
     drain_oldest(number, visit);
   }
@@ -113,6 +132,8 @@ class Magazine {
  private:
   static constexpr std::uint64_t kLeastBlocks = 4;
   static constexpr unsigned kKindBits = 6;
+  using Place = std::uint8_t;
+  static constexpr Place kEnd = kMostBlocks;  // of every list
 
   static std::uint64_t bytes_of(std::uint32_t granules) noexcept {
     return std::uint64_t{granules} << core::kGranuleShift;
@@ -123,39 +144,41 @@ class Magazine {
     cached_bytes.add(blocks * static_cast<std::int64_t>(bytes_of(granules)));
     cached_blocks.add(blocks);
   }
-  core::BlockIndex remove(std::uint32_t place) noexcept {
-    const core::BlockIndex block = blocks_[place];
-    const std::uint32_t granules = sizes_[place];
-    --of_kind_[kind_of(granules)];
-    count_in(granules, -1);
+  // Of a block that is in no list of its kind any more.
+  core::BlockIndex remove(Place place) noexcept {
+    newer_[older_[place]] = newer_[place];
+    older_[newer_[place]] = older_[place];
+    newer_[place] = unused_;
+    unused_ = place;
     --count_;
-    for (; place < count_; ++place) {
-      sizes_[place] = sizes_[place + 1];
-      blocks_[place] = blocks_[place + 1];
-    }
-    return block;
+    count_in(sizes_[place], -1);
+    return blocks_[place];
   }
   template <typename Visit>
   void drain_oldest(std::uint32_t number, Visit&& visit) {
-    for (std::uint32_t place = 0; place < number; ++place) {
-      --of_kind_[kind_of(sizes_[place])];
-      count_in(sizes_[place], -1);
-      visit(blocks_[place]);
+    for (; number > 0; --number) {
+      const Place place = newer_[kEnd];
+      Place* link = &newest_of_kind_[kind_of(sizes_[place])];
+      while (*link != place) link = &next_of_kind_[*link];
+      *link = next_of_kind_[place];
+      visit(remove(place));
     }
-    std::copy(sizes_.begin() + number, sizes_.begin() + count_, sizes_.begin());
-    std::copy(blocks_.begin() + number, blocks_.begin() + count_, blocks_.begin());
-    count_ -= number;
   }
 
   const std::uint32_t id_;
   const std::uint64_t most_bytes_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> held_{false};
-  // By age, the oldest first.
   std::uint32_t count_ = 0;
+  Place unused_ = 0;  // first of a list through newer_
+  // Lists as numbers of places, ends included, so that taking out of the middle moves nothing: by age, a ring through
+  // kEnd, and of each kind, the newest first.
   std::array<std::uint32_t, kMostBlocks> sizes_{};  // in granules
   std::array<core::BlockIndex, kMostBlocks> blocks_{};
-  std::array<std::uint8_t, 1u << kKindBits> of_kind_{};  // how many there are of each kind
+  std::array<Place, kMostBlocks + 1> older_;
+  std::array<Place, kMostBlocks + 1> newer_;
+  std::array<Place, kMostBlocks> next_of_kind_;
+  std::array<Place, 1u << kKindBits> newest_of_kind_;
 };
 
 }  // namespace cistern::pool
