@@ -73,6 +73,7 @@ Outcome load(Runtime& runtime, const Context& context, const char* path, const B
   if (path == nullptr || id == nullptr) return invalid_parameter("an argument is NULL");
   std::shared_ptr<const ModelFacts> facts;
   if (Outcome wrong = find_facts(path, &facts); !wrong.is_ok()) return wrong;
+  if (!facts->refusal.empty()) return {ACL_ERROR_FEATURE_UNSUPPORTED, facts->refusal};
   BroughtMemory work;
   BroughtMemory weights;
   Outcome wrong = adopt(runtime, "workPtr", brought.work, brought.work_bytes, facts->work_bytes, caller, &work);

@@ -1,14 +1,19 @@
 #include "acl/model/model_facts.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <map>
 #include <mutex>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "acl/acl_mdl.h"
 #include "acl/model/model_memory.hpp"
+#include "acl/model/om_file.hpp"
 #include "base/options.hpp"
 #include "engine/shape_rules.hpp"
 
@@ -109,7 +114,48 @@ Outcome run_once(engine::Model& model, ModelFacts* facts) {
   return {};
 }
 
-Outcome measure(const std::string& path, std::shared_ptr<const ModelFacts>* found) {
+// A file in memory, for as long as this lives.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path, std::size_t bytes) noexcept : bytes_(bytes) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    void* const mapped = bytes == 0 ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    ::close(file);
+    if (mapped != MAP_FAILED) data_ = static_cast<const std::byte*>(mapped);
+  }
+  ~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), bytes_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  std::span<const std::byte> contents() const noexcept { return {data_, data_ == nullptr ? 0 : bytes_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+Outcome read_om(std::span<const std::byte> contents, const std::string& path,
+                std::shared_ptr<const ModelFacts>* found) {
+  auto file = OmFile::read(contents);
+  if (!file.is_ok()) return {ACL_ERROR_PARSE_MODEL, path + ": " + std::string(file.status().text())};
+  auto facts = std::make_shared<ModelFacts>();
+  facts->path = path;
+  facts->weight_bytes = file.value().weight_bytes;
+  facts->work_bytes = file.value().work_bytes;
+  facts->refusal = path +
+                   " is compiled for an NPU and cannot run here; load the ONNX file that it was made of. It has " +
+                   file.value().describe();
+  *found = std::move(facts);
+  return {};
+}
+
+Outcome measure(const std::string& path, std::size_t bytes, std::shared_ptr<const ModelFacts>* found) {
+  {
+    const MappedFile file(path, bytes);
+    if (OmFile::is_om(file.contents())) return read_om(file.contents(), path, found);
+  }
   std::vector<engine::Binding> bindings;
   if (Outcome wrong = read_bindings(&bindings); !wrong.is_ok()) return wrong;
   engine::Environment* environment = nullptr;
@@ -170,7 +216,7 @@ Outcome find_facts(const std::string& path, std::shared_ptr<const ModelFacts>* f
   const std::lock_guard lock(mutex);
   std::shared_ptr<const ModelFacts>& entry = (*known)[key];
   if (entry == nullptr) {
-    if (Outcome failed = measure(path, &entry); !failed.is_ok()) {
+    if (Outcome failed = measure(path, static_cast<std::size_t>(file.st_size), &entry); !failed.is_ok()) {
       known->erase(key);
       return failed;
     }

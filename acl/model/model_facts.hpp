@@ -34,6 +34,7 @@ struct ModelFacts {
   std::vector<std::uint64_t> batches;  // more than one: dynamic; ascending
   std::uint64_t weight_bytes = 0;
   std::uint64_t work_bytes = 0;
+  std::string refusal;  // why it can be measured, but not loaded; empty: it can
 
   bool has_dynamic_batch() const noexcept { return batches.size() > 1; }
   // Those of the tensor at a batch.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "acl/acl_fixture.hpp"
+#include "acl/om_writer.hpp"
 
 namespace cistern::test {
 namespace {
@@ -239,6 +240,21 @@ TEST_F(AclModels, ModelsOfAContextShareTheirWork) {
       << "a model without a name has no known extents";
   for (const std::uint32_t id : {ids[0], ids[1], apart}) EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
   EXPECT_EQ(aclrtDestroyContext(other), ACL_SUCCESS);
+}
+
+TEST_F(AclModels, FilesForAnNpuTellTheirSizesAndAreRefused) {
+  const std::vector<std::byte> file = make_om_file(true);
+  std::size_t work = 0;
+  std::size_t weights = 0;
+  EXPECT_EQ(aclmdlQuerySizeFromMem(file.data(), file.size(), &work, &weights), ACL_SUCCESS) << recent();
+  EXPECT_EQ(work, 5000000U);
+  EXPECT_EQ(weights, 6000U);
+  std::uint32_t id = 0;
+  EXPECT_EQ(aclmdlLoadFromMem(file.data(), file.size(), &id), ACL_ERROR_FEATURE_UNSUPPORTED);
+  EXPECT_TRUE(contains(recent(), "load the ONNX file that it was made of")) << recent();
+  EXPECT_TRUE(contains(recent(), "input data[1,-1] 602112 bytes; output prob[1,-1] 4000 bytes")) << recent();
+  EXPECT_EQ(aclmdlQuerySizeFromMem(file.data(), file.size() - 1, &work, &weights), ACL_ERROR_PARSE_MODEL);
+  EXPECT_TRUE(contains(recent(), "damaged")) << recent();
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// OmFile: what an .om file, a model compiled for an NPU, says about itself: sizes, inputs, outputs. Its kernels are for
+// that NPU and cannot run here.
+//
+// The file is a header of 256 bytes, a table of partitions and the partitions back to back, all little endian. Weights
+// are the partitions of type 1; the work memory is field 11 of the protobuf in the partition of tasks; inputs and
+// outputs are in a partition of their own, which older files lack.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace cistern::acl {
+
+struct OmTensor {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::int32_t type = 0;  // aclDataType's numbers
+  std::vector<std::int64_t> extents;
+};
+
+struct OmFile {
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t work_bytes = 0;  // 0: known only when the model runs
+  bool is_dynamic = false;
+  std::vector<OmTensor> inputs;  // empty: the file has no list of them
+  std::vector<OmTensor> outputs;
+
+  static bool is_om(std::span<const std::byte> file) noexcept;
+  // corrupted where the file contradicts itself; unsupported where it is encrypted or holds several models.
+  static base::Result<OmFile> read(std::span<const std::byte> file);
+  // "input data[1,3,224,224] 602112 bytes; output ...; work 1.2 MiB, weights 98 MiB", for people.
+  std::string describe() const;
+};
+
+}  // namespace cistern::acl
