@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "cli/contexts_report.hpp"
 #include "cli/remarks.hpp"
 #include "cli/replay_capacity.hpp"
 #include "cli/replay_report.hpp"
@@ -45,6 +46,7 @@ class ReplayVerb final : public Verb {
             {"cistern replay a.csv --growth ARENAS --capacity 1.10x --filled --compaction relocate",
              "blocks moved within one arena of 1.10 of the peak"},
             {"cistern replay snapshot.pickle --growth segments", "the caching-allocator baseline"},
+            {"cistern replay models.csv --contexts streams", "a pool a stream, on one device that they share"},
             {"cistern replay decode.csv --capacity 512MiB --device simulated --check", "does it fit, and stay intact"}};
   }
   void declare(Arguments* arguments) override {
@@ -57,6 +59,8 @@ class ReplayVerb final : public Verb {
     arguments->choice("--compaction", &compaction_, "none|stitch|relocate|all",
                       "what makes free memory contiguous; with relocate and all, every block is movable");
     arguments->choice("--device", &device_, "none|host|simulated", "where the memory is; none: addresses only");
+    arguments->choice("--contexts", &contexts_, "none|streams",
+                      "streams: each stream has a pool of its own, and they share the device");
     arguments->flag("--smallest", &smallest_, "find the least capacity at which no request fails, over peak live");
     arguments->flag("--check", &options_.check, "stamp every block, and look at the stamps when it is freed");
     arguments->number("--passes", &passes_, 0, kMaxPasses, "of the measurement of time; 0 leaves times out");
@@ -68,6 +72,7 @@ class ReplayVerb final : public Verb {
     if (json_ && csv_) return base::invalid_argument("--json and --csv exclude each other");
     if (base::Status wrong = take(settings); !wrong.is_ok()) return wrong;
     remark_if_unrecorded(name(), settings);
+    if (contexts_ == "streams") return run_contexts();
     ProgressBar progress("replay", paths_.size() * kTicks);
     std::vector<ReplayedTrace> traces;
     bool is_sound = true;
@@ -102,6 +107,30 @@ class ReplayVerb final : public Verb {
     options_.compaction = compaction.value();
     options_.passes = static_cast<unsigned>(passes_);
     return {};
+  }
+
+  base::Result<ExitCode> run_contexts() {
+    if (smallest_) return base::invalid_argument("--smallest is of one pool; --contexts streams has several");
+    ProgressBar progress("replay", paths_.size() * kTicks);
+    std::vector<SharedTrace> traces;
+    bool is_sound = true;
+    for (const std::string& path : paths_) {
+      auto read = replay::read_trace(path, format_ == "auto" ? std::string_view{} : format_);
+      if (!read.is_ok()) return read.take_status();
+      const replay::TraceData trace = read.take();
+      const std::uint64_t events = std::max<std::uint64_t>(1, trace.events.size());
+      std::uint64_t ticks = 0;
+      options_.on_progress = [&](std::uint64_t done) {
+        const std::uint64_t reached = kTicks * done / events;
+        progress.advance(reached - std::exchange(ticks, reached));
+      };
+      auto report = replay::replay_contexts(trace, options_);
+      if (!report.is_ok()) return report.take_status();
+      is_sound = is_sound && report.value().failed == 0;
+      traces.push_back({trace.name, trace.format, trace.remarks, report.take()});
+    }
+    print(json_ ? contexts_json(traces) : csv_ ? contexts_csv(traces) : contexts_text(traces));
+    return is_sound ? ExitCode::ok : ExitCode::finding;
   }
 
   base::Result<ReplayedTrace> replay_file(const std::string& path, ProgressBar* progress) {
@@ -145,6 +174,7 @@ class ReplayVerb final : public Verb {
   std::string capacity_ = "none";
   std::string device_ = "none";
   std::string compaction_ = "stitch";
+  std::string contexts_ = "none";
   std::uint64_t passes_ = replay::kUsualPasses;
   bool smallest_ = false;
   bool json_ = false;

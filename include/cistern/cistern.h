@@ -454,5 +454,6 @@ CISTERN_API cistern_status_t cistern_set_log_callback(cistern_log_callback_t cal
 #include "cistern/compaction.h"
 #include "cistern/contexts.h"
 #include "cistern/movable.h"
+#include "cistern/pressure.h"
 
 #endif /* CISTERN_CISTERN_H */

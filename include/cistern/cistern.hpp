@@ -20,6 +20,7 @@
 #include "cistern/movable.hpp"
 #include "cistern/outcome.hpp"
 #include "cistern/pool_options.hpp"
+#include "cistern/pressure.hpp"
 
 namespace cistern {
 
@@ -387,6 +388,10 @@ class Pool {
     if (!status.ok()) return status;
     return ledger;
   }
+  // `function` gives memory up when this pool is in need; the lowest priority is asked first. See pressure.h.
+  Result<PressureCallback> try_on_pressure(std::int32_t priority, PressureCallback::Function function) {
+    return PressureCallback::try_add(handle_, priority, std::move(function));
+  }
   // Where this pool stands among those of its device.
   Result<Context> try_context() const {
     Context context{};
@@ -438,6 +443,9 @@ class Pool {
     return try_backing_generation(address, bytes).value();
   }
   Ledger ledger() const { return try_ledger().value(); }
+  PressureCallback on_pressure(std::int32_t priority, PressureCallback::Function function) {
+    return try_on_pressure(priority, std::move(function)).value();
+  }
   Context context() const { return try_context().value(); }
   void reset_peaks() { throw_unless_ok(try_reset_peaks()); }
   std::string snapshot_json() const { return try_snapshot_json().value(); }

@@ -112,6 +112,11 @@ cistern_status_t cistern_pool_destroy(cistern_pool_t* pool, uint64_t* live_block
   if (pool == nullptr) return CISTERN_OK;
   return capi::run("cistern_pool_destroy", [&]() -> base::Status {
     const std::uint64_t handle = capi::number_of(pool);
+    if (capi::is_in_call_on(handle)) {
+      return base::Status(base::StatusCode::busy,
+                          "a call on this pool is under way around the pressure callback that "
+                          "destroys it; let the callback return first");
+    }
     const std::unique_ptr<capi::PoolEntry> entry(static_cast<capi::PoolEntry*>(capi::pool_handles.withdraw(handle)));
     if (!entry) return capi::pool_handles.explain(handle);
     if (live_blocks != nullptr) *live_blocks = entry->pool->ledger().live_blocks;

@@ -64,6 +64,29 @@ ThreadRecord* take_record() noexcept {
   return record;
 }
 
+NestedRecord::NestedRecord() noexcept : outer_(current_record), nested_(reuse_record()) {
+  if (nested_ == nullptr) nested_ = make_record();
+  if (nested_ == nullptr) return;
+  nested_->outer = outer_;
+  current_record = nested_;
+}
+
+NestedRecord::~NestedRecord() {
+  if (nested_ == nullptr) return;
+  current_record = outer_;
+  nested_->outer = nullptr;
+  nested_->error = LastError{};
+  nested_->is_taken.store(false, std::memory_order_release);
+}
+
+bool is_in_call_on(std::uint64_t handle) noexcept {
+  if (current_record == nullptr) return false;
+  for (const ThreadRecord* record = current_record->outer; record != nullptr; record = record->outer) {
+    if (record->handle_in_use.load(std::memory_order_relaxed) == handle) return true;
+  }
+  return false;
+}
+
 void wait_until_unused(std::uint64_t handle) noexcept {
   base::heavy_fence();
   for (ThreadRecord* record = all_records.load(std::memory_order_acquire); record != nullptr; record = record->next) {

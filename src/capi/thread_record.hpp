@@ -30,8 +30,9 @@ inline constexpr std::uint64_t kWithoutHandle = 1;  // inside a call that uses n
 struct ThreadRecord {
   std::atomic<std::uint64_t> handle_in_use{kNoHandle};
   std::atomic<bool> is_taken{true};
-  ThreadRecord* next = nullptr;  // fixed once the record is in the list
-  LastError error;               // the owning thread only
+  ThreadRecord* next = nullptr;   // fixed once the record is in the list
+  LastError error;                // the owning thread only
+  ThreadRecord* outer = nullptr;  // of the call in which this thread's present one is made; the owning thread only
 };
 
 // Null before the thread's first call, and again once its keys were destroyed. Initial-exec: eight bytes of static TLS,
@@ -45,6 +46,24 @@ inline ThreadRecord* this_thread_record() noexcept {
   ThreadRecord* record = current_record;
   return record != nullptr ? record : take_record();
 }
+
+// While it lives, the thread has another record, so that it may call the library from inside a call: a callback does.
+// What the outer record announces stays announced.
+class NestedRecord {
+ public:
+  NestedRecord() noexcept;
+  ~NestedRecord();
+  NestedRecord(const NestedRecord&) = delete;
+  NestedRecord& operator=(const NestedRecord&) = delete;
+  bool is_ready() const noexcept { return nested_ != nullptr; }
+
+ private:
+  ThreadRecord* outer_;
+  ThreadRecord* nested_;
+};
+
+// Is a call on this handle under way in the thread itself, around the present one?
+bool is_in_call_on(std::uint64_t handle) noexcept;
 
 // Announces the handle: after the return, either a destroyer sees it or the caller sees that it is invalid.
 inline void announce(ThreadRecord* record, std::uint64_t handle) noexcept {

@@ -46,7 +46,8 @@ struct ContextSet::Impl {
   std::condition_variable no_visitors;
   std::map<ContextId, Member> members;  // ascending: in the order of their making
   ContextId last_id = 0;
-  const std::uint64_t capacity;
+  std::uint64_t capacity;
+  std::uint64_t lent = 0;
   std::uint64_t spoken_for = 0;  // the sum over all members; never above the capacity
   std::uint64_t promised = 0;    // likewise, of the minima
   std::shared_ptr<device::Device> device;
@@ -170,6 +171,21 @@ bool ContextSet::is_alone(ContextId id) const noexcept {
   return impl_->members.size() == 1 && impl_->members.count(id) == 1;
 }
 
+void ContextSet::add_capacity(std::uint64_t bytes) noexcept {
+  std::lock_guard lock(impl_->mutex);
+  impl_->capacity += bytes;
+}
+
+void ContextSet::note_lent(std::uint64_t bytes) noexcept {
+  std::lock_guard lock(impl_->mutex);
+  impl_->lent += bytes;
+}
+
+std::uint64_t ContextSet::lent_bytes() const noexcept {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->lent;
+}
+
 DeviceShare ContextSet::share() const noexcept {
   std::lock_guard lock(impl_->mutex);
   DeviceShare share;
@@ -208,6 +224,13 @@ std::vector<ContextView> ContextSet::views() {
     }
     impl_->unpin(pinned[i].first);
   }
+  return views;
+}
+
+std::vector<ContextView> ContextSet::standings() const {
+  std::vector<ContextView> views;
+  std::lock_guard lock(impl_->mutex);
+  for (const auto& [id, member] : impl_->members) views.push_back(view_of(member));
   return views;
 }
 

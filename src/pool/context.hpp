@@ -78,11 +78,19 @@ class ContextSet {
   std::uint64_t borrowed(ContextId id) const noexcept;
   bool is_alone(ContextId id) const noexcept;
 
+  // The device has so much more; for what decides itself how large it is (replay).
+  void add_capacity(std::uint64_t bytes) noexcept;
+  // What contexts have given up for others so far.
+  void note_lent(std::uint64_t bytes) noexcept;
+  std::uint64_t lent_bytes() const noexcept;
+
   DeviceShare share() const noexcept;
   // One context, but for what is allocated, which its pool knows.
   ContextView view(ContextId id) const;
   // All, in the order of their making. Takes each pool's lock in turn: none may be held.
   std::vector<ContextView> views();
+  // The same without what is allocated: no pool's lock is taken, so nobody waits.
+  std::vector<ContextView> standings() const;
   // The page size of the contexts with a minimum, which share their pages; 0: there is none with pages.
   std::uint64_t page_bytes() const noexcept;
 

@@ -24,10 +24,13 @@ std::uint64_t destroy_kept(device::PagePool& pages) {
 Shortage shortage_of(const PoolCore& pool, const Need& need) {
   std::uint64_t wanted = driver_bytes_for(pool, need);
   if (pool.page_arena != nullptr) {
+    const bool may_stitch = std::any_of(pool.rescue_steps.begin(), pool.rescue_steps.end(),
+                                        [](const auto& step) { return step->order() == RescueOrder::stitch; });
+    const core::RepairLimits limits{~std::uint64_t{0}, may_stitch};
     core::RepairPlan plan;
-    const bool found =
-        pool.page_arena->blocks().plan_repair(need.bytes, need.alignment, {~std::uint64_t{0}, true}, &plan);
-    if (found) wanted = plan.new_pages * pool.page_arena->page_bytes();
+    if (pool.page_arena->blocks().plan_repair(need.bytes, need.alignment, limits, &plan)) {
+      wanted = plan.new_pages * pool.page_arena->page_bytes();
+    }
   }
   const std::uint64_t under_limit = room_under_own_limit(pool);
   if (wanted > under_limit) return {wanted - under_limit, true};

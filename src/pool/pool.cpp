@@ -182,6 +182,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->rescue_steps.push_back(std::make_unique<GrowStep>());
   impl->rescue_steps.push_back(std::make_unique<ReleaseArenasStep>());
   impl->rescue_steps.push_back(std::make_unique<OtherPoolsStep>());
+  impl->rescue_steps.push_back(std::make_unique<PressureStep>());
   for (auto& step : stream_steps()) impl->rescue_steps.push_back(std::move(step));
   std::stable_sort(impl->rescue_steps.begin(), impl->rescue_steps.end(),
                    [](const auto& left, const auto& right) { return left->order() < right->order(); });
@@ -215,6 +216,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
 
 Pool::~Pool() {
   PoolCore& core = *impl_;
+  core.pressure.remove_all();
   if (core.contexts) core.contexts->close(core.context);
   close_for_magazines(core);
   end_streams(core);
@@ -366,6 +368,12 @@ void Pool::set_backing_listener(std::shared_ptr<BackingListener> listener) noexc
 }
 
 base::Result<std::uint64_t> Pool::trim(std::uint64_t keep_bytes) noexcept { return pool::trim(*impl_, keep_bytes); }
+
+std::uint64_t Pool::add_pressure_callback(std::int32_t priority, PressureCallback callback) noexcept {
+  return impl_->pressure.add(priority, std::move(callback));
+}
+
+base::Status Pool::remove_pressure_callback(std::uint64_t id) noexcept { return impl_->pressure.remove(id); }
 
 ContextView Pool::context() const noexcept {
   ContextView view;

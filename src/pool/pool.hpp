@@ -24,6 +24,7 @@
 #include "pool/movables.hpp"
 #include "pool/observer.hpp"
 #include "pool/options.hpp"
+#include "pool/pressure.hpp"
 #include "pool/rescue.hpp"
 #include "pool/snapshot.hpp"
 
@@ -126,6 +127,12 @@ class Pool {
   // Gives free memory back to the device until at most `keep_bytes` stay reserved (or nothing more can go). Returns
   // the bytes given back.
   base::Result<std::uint64_t> trim(std::uint64_t keep_bytes) noexcept;
+
+  // Who is asked to give something up before a request fails, the lowest priority number first; the callback's number.
+  // See pressure.hpp.
+  std::uint64_t add_pressure_callback(std::int32_t priority, PressureCallback callback) noexcept;
+  // Nobody else is inside it any more when this returns. Errors: not_found.
+  base::Status remove_pressure_callback(std::uint64_t id) noexcept;
 
   // Where this pool stands among those that it shares the device with. Without such: what it holds, nothing promised.
   ContextView context() const noexcept;

@@ -27,6 +27,7 @@
 #include "pool/page_transfer.hpp"
 #include "pool/pauses.hpp"
 #include "pool/pool_mutex.hpp"
+#include "pool/pressure.hpp"
 #include "pool/rescue.hpp"
 #include "pool/stream_queues.hpp"
 #include "pool/text_table.hpp"
@@ -71,6 +72,7 @@ struct PoolCore {
   device::AccountId account = 0;
   std::shared_ptr<ContextSet> contexts;  // of the device; null: the pool shares it with nobody
   ContextId context = 0;
+  PressureCallbacks pressure;  // has a lock of its own
   PoolOptions options;
   std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
   std::shared_ptr<Observer> observer;                     // null: nobody is told of events

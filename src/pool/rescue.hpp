@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "core/types.hpp"
@@ -40,6 +41,7 @@ enum class RescueOrder : std::uint16_t {
 // What steps remember of one miss, so that beginning the list again comes to an end.
 struct MissProgress {
   std::uint32_t rounds_of_others = 0;  // times other contexts were asked
+  std::vector<std::uint64_t> asked;    // pressure callbacks, by number
 };
 
 // The request that missed, rounded as it would be served.

@@ -120,7 +120,7 @@ base::Status explain_failure(PoolCore& pool, const Order& order, bool limited,
   if (pool.contexts) {
     facts.share = pool.contexts->share();
     facts.context = pool.contexts->view(pool.context);
-    facts.contexts = pool.contexts->views();
+    facts.contexts = pool.contexts->standings();  // a context that fails must not take others' locks
   }
   if (pool.pages) facts.pages_kept_bytes = pool.pages->counts().kept * pool.pages->page_bytes();
   return base::Status(limited ? base::StatusCode::limit_exceeded : base::StatusCode::out_of_memory,

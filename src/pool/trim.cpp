@@ -62,7 +62,9 @@ std::uint64_t lend(PoolCore& pool, std::uint64_t wanted) {
   const std::uint64_t spare = std::min(wanted, pool.contexts->borrowed(pool.context));
   if (spare == 0) return 0;
   base::Status refused;  // what could be had has been given
-  return give_up_free(pool, pool.reserved - std::min(spare, pool.reserved), lock, &refused);
+  const std::uint64_t lent = give_up_free(pool, pool.reserved - std::min(spare, pool.reserved), lock, &refused);
+  pool.contexts->note_lent(lent);
+  return lent;
 }
 
 }  // namespace cistern::pool

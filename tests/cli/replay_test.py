@@ -67,6 +67,17 @@ class Replay(unittest.TestCase):
         self.assert_has(found, first_failure=None, first_damage=None, ns_per_pair=None, checked_blocks=None)
         self.assert_has(found, smallest_over_live=None, smallest_capacity_bytes=None, p999_ns=None)
 
+    def test_streams_as_contexts_share_pages(self):
+        (found,) = self.report("--contexts", "streams", "--page-bytes", str(PAGE), self.holes)
+        self.assert_has(found, trace="holes", streams=2, joint_peak_live_bytes=3 * PAGE, joint_reserved_bytes=3 * PAGE)
+        self.assert_has(found, joint_over_live=1.0, separate_reserved_bytes=5 * PAGE, lent_bytes=2 * PAGE, failed=0)
+        self.assertEqual([each["alone_bytes"] for each in found["contexts"]], [3 * PAGE, 2 * PAGE])
+        self.assertEqual([each["peak_reserved_bytes"] for each in found["contexts"]], [3 * PAGE, 2 * PAGE])
+        text = self.replay("--contexts", "streams", "--page-bytes", str(PAGE), self.holes).stdout
+        self.assertRegex(text, r"together +192 KiB +192 KiB +320 KiB\n")
+        rows = list(csv.DictReader(io.StringIO(self.replay("--contexts", "streams", "--csv", self.holes).stdout)))
+        self.assertEqual(rows[0]["joint_peak_live_bytes"], str(3 * PAGE))
+
     def test_options_reach_the_pool(self):
         found = self.figures(self.holes, "--on-miss", "grow_first")
         self.assert_has(found, peak_reserved_bytes=4 * PAGE, stitches=0)
@@ -193,6 +204,10 @@ class Replay(unittest.TestCase):
             ([self.holes, "--device", "simulated", "--growth", "segments"], 2, "bookkeeping without memory"),
             ([self.holes, "--device", "cuda"], 2, "--device"),
             ([self.holes, "--growth", "shrink"], 2, "--growth"),
+            ([self.holes, "--contexts", "some"], 2, "--contexts"),
+            ([self.holes, "--contexts", "streams", "--smallest"], 2, "--smallest is of one pool"),
+            ([self.holes, "--contexts", "streams", "--compaction", "all"], 2, "move pages, not blocks"),
+            ([self.holes, "--contexts", "streams", "--device", "host"], 2, "on a device that only counts"),
             ([self.holes, "--json", "--csv"], 2, "--json and --csv exclude each other"),
             ([], 2, "TRACE"),
         ):
