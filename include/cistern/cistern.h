@@ -247,7 +247,8 @@ enum { /* lifetime: how long the block is likely to live; a hint */
 };
 enum {                                /* flags of an allocation */
        CISTERN_ALLOCATION_PINNED = 1, /* the block's place and its pages never change while it lives */
-       CISTERN_ALLOCATION_MOVABLE = 2 /* seen only: the block belongs to a handle, see movable.h */
+       CISTERN_ALLOCATION_MOVABLE = 2, /* seen only: the block belongs to a handle, see movable.h */
+       CISTERN_ALLOCATION_ELASTIC = 4 /* seen only: the part of an elastic buffer that has memory, see elastic.h */
 };
 
 typedef struct cistern_allocation {
@@ -453,6 +454,7 @@ CISTERN_API cistern_status_t cistern_set_log_callback(cistern_log_callback_t cal
 
 #include "cistern/compaction.h"
 #include "cistern/contexts.h"
+#include "cistern/elastic.h"
 #include "cistern/movable.h"
 #include "cistern/pressure.h"
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cistern/cistern.h"
+#include "cistern/elastic.hpp"
 #include "cistern/movable.hpp"
 #include "cistern/outcome.hpp"
 #include "cistern/pool_options.hpp"
@@ -342,6 +343,14 @@ class Pool {
     return MovableBuffer(handle_, movable, allocation.given().bytes);
   }
   Result<MovableBuffer> try_allocate_movable(std::uint64_t bytes) { return try_allocate_movable(Allocation(bytes)); }
+  // A buffer that grows and shrinks in place, to at most `max_bytes`; it has no memory yet.
+  Result<ElasticBuffer> try_reserve_elastic(std::uint64_t max_bytes, const char* tag = nullptr) {
+    cistern_elastic_t elastic = 0;
+    Address address = 0;
+    Status status = Status::of(cistern_elastic_reserve(handle_, max_bytes, tag, &elastic, &address));
+    if (!status.ok()) return status;
+    return ElasticBuffer(handle_, elastic, address);
+  }
   // For addresses that no Buffer owns any more.
   Status try_free(Address address) { return Status::of(cistern_free(handle_, address)); }
   Status try_free_named(const char* name) { return Status::of(cistern_free_named(handle_, name)); }
@@ -429,6 +438,9 @@ class Pool {
   void forget_stream(Stream stream) { throw_unless_ok(try_forget_stream(stream)); }
   MovableBuffer allocate_movable(const Allocation& allocation) { return try_allocate_movable(allocation).value(); }
   MovableBuffer allocate_movable(std::uint64_t bytes) { return try_allocate_movable(bytes).value(); }
+  ElasticBuffer reserve_elastic(std::uint64_t max_bytes, const char* tag = nullptr) {
+    return try_reserve_elastic(max_bytes, tag).value();
+  }
   void free(Address address) { throw_unless_ok(try_free(address)); }
   void free_named(const char* name) { throw_unless_ok(try_free_named(name)); }
   BlockInfo find(const char* name) const { return try_find(name).value(); }

@@ -13,6 +13,7 @@ static_assert(CISTERN_LIFETIME_PERSISTENT == static_cast<int>(pool::Lifetime::pe
 static_assert(CISTERN_LIFETIME_WEIGHTS == static_cast<int>(pool::Lifetime::weights));
 static_assert(CISTERN_ALLOCATION_PINNED == static_cast<int>(pool::kFlagPinned));
 static_assert(CISTERN_ALLOCATION_MOVABLE == static_cast<int>(pool::kFlagMovable));
+static_assert(CISTERN_ALLOCATION_ELASTIC == static_cast<int>(pool::kFlagElastic));
 
 }  // namespace
 

@@ -123,6 +123,19 @@ void write_contexts(JsonWriter& json, const pool::Snapshot& snapshot) {
   json.end_object();
 }
 
+void write_elastics(JsonWriter& json, const std::vector<pool::ElasticView>& elastics) {
+  json.key("elastic_buffers").begin_array();
+  for (const pool::ElasticView& elastic : elastics) {
+    json.begin_object();
+    write_address(json, "address", elastic.address);
+    json.member("bytes", elastic.bytes).member("backed_bytes", elastic.backed_bytes);
+    json.member("max_bytes", elastic.max_bytes);
+    if (!elastic.tag.empty()) json.member("tag", elastic.tag);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_tags(JsonWriter& json, const std::vector<pool::TagSnapshot>& tags) {
   json.key("tags").begin_array();
   for (const pool::TagSnapshot& tag : tags) {
@@ -140,11 +153,12 @@ void write_block(JsonWriter& json, const pool::BlockSnapshot& block) {
   json.begin_object();
   write_address(json, "address", block.address);
   json.member("bytes", block.bytes);
-  json.member("state", state_name(block.state));
+  json.member("state", block.is_reserved ? "reserved" : state_name(block.state));
   if (block.state == core::BlockState::live) {
     json.member("requested_bytes", block.requested_bytes);
     if (!block.tag.empty()) json.member("tag", block.tag);
     if (!block.name.empty()) json.member("name", block.name);
+    if (block.is_elastic) json.member("elastic", true);
     if (block.is_movable) json.member("movable", true).member("pins", block.pins);
   }
   json.end_object();
@@ -190,6 +204,7 @@ std::string snapshot_json(const pool::Snapshot& snapshot) {
   write_compaction(json, snapshot);
   write_contexts(json, snapshot);
   write_tags(json, snapshot.tags);
+  write_elastics(json, snapshot.elastics);
   json.key("arenas").begin_array();
   for (const pool::ArenaSnapshot& arena : snapshot.arenas) write_arena(json, arena);
   json.end_array();

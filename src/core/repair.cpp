@@ -119,6 +119,17 @@ bool RepairPlanner::plan(const FitRequest& request, const RepairLimits& limits, 
   return true;
 }
 
+RepairPlan RepairPlanner::plan_fill(Range target, std::uint64_t max_donor_pages) const {
+  RepairPlan plan;
+  plan.target = target;
+  plan.fills = {target};
+  plan.fill_pages = target.bytes >> kGranuleShift >> page_shift_;
+  const GranuleSpan window{target.offset >> kGranuleShift, target.end() >> kGranuleShift};
+  choose_donors(window, std::min(plan.fill_pages, max_donor_pages), &plan);
+  plan.new_pages = plan.fill_pages - plan.donor_pages;
+  return plan;
+}
+
 // --- Windows --------------------------------------------------------------------------------------------------------
 
 bool RepairPlanner::is_usable(BlockIndex block) const noexcept {

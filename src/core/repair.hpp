@@ -27,6 +27,7 @@ class RepairPlanner {
                 std::uint64_t page_granules) noexcept;
 
   bool plan(const FitRequest& request, const RepairLimits& limits, RepairPlan* plan) const;
+  RepairPlan plan_fill(Range target, std::uint64_t max_donor_pages) const;
   std::vector<Range> wholly_free_pages(std::uint64_t max_bytes) const;
 
  private:

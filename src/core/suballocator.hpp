@@ -133,6 +133,16 @@ class Suballocator {
   bool pin_range(Range range) noexcept;
   bool unpin_range(Range range) noexcept;
 
+  // --- Addresses kept for one owner ------------------------------------------------------------------------------
+  // Where `bytes` (a multiple of the page size) of vacant addresses can be had in one piece: at the end of the highest
+  // vacant block that has them, where they are least in the way of growth. No bytes: nowhere. Walks the vacant blocks.
+  Range highest_vacant(std::uint64_t bytes) const noexcept;
+  // Like plan_repair for a target that is chosen already, whole pages that are nobody else's to fill: the target is the
+  // only fill, donors are as for any repair, the rest are new pages.
+  RepairPlan plan_fill(Range target, std::uint64_t max_donor_pages) const noexcept;
+  // May blocks be cut `times` times? Operations on pages need that, and a full block table refuses them.
+  bool can_cut(std::uint64_t times) const noexcept { return blocks_.spare() >= 2 * times; }
+
   // --- Looking ---------------------------------------------------------------------------------------------------
   // The live block that starts at exactly `offset`, else kNoBlock. Lock-free, any thread; whether the block is still
   // live when the caller has taken the lock is for the caller to check again.

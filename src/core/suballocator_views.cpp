@@ -53,6 +53,21 @@ bool Suballocator::plan_repair(std::uint64_t bytes, std::uint64_t alignment, con
   return planner.plan(request, limits, plan);
 }
 
+Range Suballocator::highest_vacant(std::uint64_t bytes) const noexcept {
+  Range found;
+  if (bytes == 0 || !base::is_aligned(bytes, config_.page_bytes)) return found;
+  for (BlockIndex block = first_vacant_; block != kNoBlock; block = blocks_[block].next_free) {
+    const Range range = blocks_[block].range();
+    if (range.bytes >= bytes && range.end() > found.end()) found = {range.end() - bytes, bytes};
+  }
+  return found;
+}
+
+RepairPlan Suballocator::plan_fill(Range target, std::uint64_t max_donor_pages) const noexcept {
+  const RepairPlanner planner(blocks_, holes_[kReadySlot], first_vacant_, pins_, page_granules());
+  return planner.plan_fill(target, max_donor_pages);
+}
+
 std::vector<Range> Suballocator::wholly_free_pages(std::uint64_t max_bytes) const noexcept {
   const RepairPlanner planner(blocks_, holes_[kReadySlot], first_vacant_, pins_, page_granules());
   return planner.wholly_free_pages(max_bytes);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/bits.hpp"
+#include "pool/elastic.hpp"
 #include "pool/movable_blocks.hpp"
 
 namespace cistern::pool {
@@ -37,13 +38,16 @@ ArenaSnapshot snapshot_arena(const PoolCore& pool, const Arena& arena) {
     block.address = arena.address_of(view.range.offset);
     block.bytes = view.range.bytes;
     block.state = view.state;
+    block.is_reserved = view.state == core::BlockState::moving && &arena == pool.page_arena &&
+                        pool.elastics.is_rest(view.range);
     const core::BlockRecord& record = blocks.record(index);
     block.is_cached = view.state == core::BlockState::live && cached_in(record) != 0;
     if (view.state == core::BlockState::live && !block.is_cached) {
       block.requested_bytes = record.requested_bytes;
       block.tag = pool.tags.text(record.tag);
       block.name = pool.names.text(record.name);
-      block.is_movable = record.movable != 0;
+      block.is_elastic = record.movable == kElasticNumber;
+      block.is_movable = record.movable != 0 && !block.is_elastic;
       if (block.is_movable) block.pins = pool.movables.find(pool.movables.id_of(record.movable))->pins;
     }
     out.blocks.push_back(std::move(block));
@@ -52,7 +56,7 @@ ArenaSnapshot snapshot_arena(const PoolCore& pool, const Arena& arena) {
 }
 
 // Every byte of a live or free block has a page, no byte of a vacant one has.
-std::string check_pages(const Arena& arena) {
+std::string check_pages(const PoolCore& pool, const Arena& arena) {
   if (arena.page_bytes() == 0) return {};
   std::uint64_t mapped = 0;
   for (const ExtentSnapshot& extent : arena.extents()) mapped += extent.bytes;
@@ -62,7 +66,7 @@ std::string check_pages(const Arena& arena) {
     const core::BlockView view = blocks.view(index);
     if (view.range.offset < arena.first_offset()) continue;
     if (view.state == core::BlockState::moving) {
-      moving = true;
+      moving |= &arena != pool.page_arena || !pool.elastics.is_rest(view.range);
       continue;
     }
     const bool has_pages = view.state != core::BlockState::vacant;
@@ -115,6 +119,7 @@ Snapshot take_snapshot(const PoolCore& pool) {
   snapshot.device = pool.device->info().kind + ":" + std::to_string(pool.device->info().ordinal);
   snapshot.ledger = pool.ledger();
   snapshot.tags = holders_by_tag(pool);
+  snapshot.elastics = view_elastics(pool);
   for (const auto& arena : pool.arenas) snapshot.arenas.push_back(snapshot_arena(pool, *arena));
   if (pool.page_arena != nullptr) {
     for (const core::Range& range : pool.page_arena->blocks().wholly_free_pages()) {
@@ -133,7 +138,7 @@ std::string check_pool(const PoolCore& pool) {
   std::uint64_t named = 0;
   for (const auto& arena : pool.arenas) {
     std::string wrong = arena->blocks().validate();
-    if (wrong.empty()) wrong = check_pages(*arena);
+    if (wrong.empty()) wrong = check_pages(pool, *arena);
     if (!wrong.empty()) return std::string(arena_kind_name(arena->kind())) + " arena: " + wrong;
     reserved += arena->mapped_bytes();
   }
@@ -157,7 +162,9 @@ std::string check_pool(const PoolCore& pool) {
     }
   }
   if (named > pool.names.size()) return "more blocks carry a name than names are known";
-  return check_movables(pool);
+  std::string wrong = check_movables(pool);
+  if (wrong.empty()) wrong = check_elastics(pool);
+  return wrong;
 }
 
 }  // namespace cistern::pool

@@ -124,6 +124,7 @@ std::string check_movables(const PoolCore& pool) {
     const core::Suballocator& in = arena->blocks();
     for (auto index = in.first_block(); index != core::kNoBlock; index = in.next_block(index)) {
       if (in.view(index).state != core::BlockState::live || in.record(index).movable == 0) continue;
+      if (in.record(index).movable == kElasticNumber) continue;
       const Movable* movable = pool.movables.find(pool.movables.id_of(in.record(index).movable));
       const core::Range range = in.view(index).range;
       if (movable == nullptr || movable->address != arena->address_of(range.offset) || movable->bytes != range.bytes) {

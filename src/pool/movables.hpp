@@ -25,6 +25,9 @@ namespace cistern::pool {
 // A handle: number and use of a table entry. 0 is none.
 using MovableId = std::uint64_t;
 
+// In the place of a handle's number: the block is the part of an elastic buffer that has memory (elastics.hpp).
+inline constexpr std::uint32_t kElasticNumber = ~std::uint32_t{0};
+
 // The mover's view of a copy: whether it is still of use.
 class CopyWatch {
  public:

@@ -27,8 +27,9 @@ enum class EventOp : std::uint8_t {
   pool_end = 8,       // the pool is gone, with all that was still live in it
   move = 9,           // a movable block was copied elsewhere
   mark = 10,          // the program says where it is; of no pool, the tag's text is what it says
+  resize = 11,        // an elastic buffer with memory has another size now, both as for allocate
 };
-inline constexpr EventOp kLastEventOp = EventOp::mark;
+inline constexpr EventOp kLastEventOp = EventOp::resize;
 
 struct Event {
   std::uint64_t sequence = 0;

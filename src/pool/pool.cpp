@@ -6,6 +6,7 @@
 #include "base/bits.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "pool/elastic.hpp"
 #include "pool/growth.hpp"
 #include "pool/inspect.hpp"
 #include "pool/lending.hpp"
@@ -297,6 +298,27 @@ base::Status Pool::free_movable(MovableId id) noexcept {
 base::Result<device::Address> Pool::pin(MovableId id) noexcept { return pin_movable(*impl_, id); }
 base::Status Pool::unpin(MovableId id) noexcept { return unpin_movable(*impl_, id); }
 base::Result<MovableView> Pool::describe_movable(MovableId id) const noexcept { return view_movable(*impl_, id); }
+
+base::Result<ElasticView> Pool::reserve_elastic(std::uint64_t max_bytes, TagId tag) noexcept {
+  return pool::reserve_elastic(*impl_, max_bytes, tag);
+}
+
+base::Status Pool::grow_elastic(ElasticId id, std::uint64_t bytes) noexcept {
+  return pool::grow_elastic(*impl_, id, bytes, __builtin_return_address(0));
+}
+
+base::Status Pool::shrink_elastic(ElasticId id, std::uint64_t bytes) noexcept {
+  return pool::shrink_elastic(*impl_, id, bytes, __builtin_return_address(0));
+}
+
+base::Status Pool::release_elastic(ElasticId id) noexcept {
+  return pool::release_elastic(*impl_, id, __builtin_return_address(0));
+}
+
+base::Result<ElasticView> Pool::describe_elastic(ElasticId id) const noexcept {
+  PoolGuard lock(impl_->mutex);
+  return view_elastic(*impl_, id);
+}
 
 base::Result<AllocationView> Pool::find(std::string_view name) const noexcept {
   PoolGuard lock(impl_->mutex);

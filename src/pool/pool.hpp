@@ -20,6 +20,7 @@
 #include "pool/backing.hpp"
 #include "pool/compaction.hpp"
 #include "pool/context.hpp"
+#include "pool/elastics.hpp"
 #include "pool/ledger.hpp"
 #include "pool/movables.hpp"
 #include "pool/observer.hpp"
@@ -39,6 +40,7 @@ enum AllocationFlags : std::uint32_t {
   kFlagNone = 0,
   kFlagPinned = 1,   // the pages and the place of this block never change while it lives
   kFlagMovable = 2,  // seen only: what allocate_movable() served
+  kFlagElastic = 4,  // seen only: the part of an elastic buffer that has memory
 };
 
 struct AllocationRequest {
@@ -106,6 +108,24 @@ class Pool {
   base::Result<device::Address> pin(MovableId id) noexcept;
   base::Status unpin(MovableId id) noexcept;
   base::Result<MovableView> describe_movable(MovableId id) const noexcept;
+
+  // --- Elastic buffers ---------------------------------------------------------------------------------------------
+  // A range of addresses that gets and gives up memory at its end, see elastics.hpp. reserve_elastic: addresses for
+  // max_bytes, rounded up to whole pages, and no memory yet. unsupported where the pool maps no pages; out_of_memory
+  // where no run of free addresses is long enough.
+  base::Result<ElasticView> reserve_elastic(std::uint64_t max_bytes, TagId tag = 0) noexcept;
+  // The buffer has `bytes` then, with what was in it. Pages come from the pool's own free ones as far as they go, then
+  // from the device. Refused with limit_exceeded, out_of_memory or the device's error: nothing has changed.
+  // invalid_argument: beyond what was reserved, or less than it has; busy: another call is at work on this buffer.
+  base::Status grow_elastic(ElasticId id, std::uint64_t bytes) noexcept;
+  // The buffer has `bytes` then; work on what is behind must be complete. Whole pages behind go to the device's page
+  // pool. What the device refuses to take stays under the buffer, counted as allocated, until the next call.
+  // invalid_argument: more than it has; busy: also where a registered range is behind.
+  base::Status shrink_elastic(ElasticId id, std::uint64_t bytes) noexcept;
+  // The end of the buffer: its memory is free as that of any block, its addresses are the pool's. Errors: double_free,
+  // not_found, busy.
+  base::Status release_elastic(ElasticId id) noexcept;
+  base::Result<ElasticView> describe_elastic(ElasticId id) const noexcept;
 
   // The same text gives the same id for the life of the pool. Tags are never removed: use few.
   TagId intern_tag(std::string_view tag) noexcept;

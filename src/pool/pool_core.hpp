@@ -18,6 +18,7 @@
 #include "pool/arena.hpp"
 #include "pool/backing.hpp"
 #include "pool/context.hpp"
+#include "pool/elastics.hpp"
 #include "pool/ledger.hpp"
 #include "pool/magazine.hpp"
 #include "pool/movables.hpp"
@@ -35,7 +36,7 @@
 
 namespace cistern::pool {
 
-// In the place of a magazine: the block belongs to a movable handle, so that no free by address can claim it.
+// In the place of a magazine: the block belongs to a movable handle or an elastic buffer, so that no free by address can claim it.
 inline constexpr std::uint32_t kHeldByHandle = ~std::uint32_t{0} - 1;
 // Which magazine a block is in. Threads that free the same block at once may ask at once.
 inline std::uint32_t cached_in(const core::BlockRecord& record) noexcept {
@@ -93,6 +94,7 @@ struct PoolCore {
   TextTable tags;
   NameTable names;
   Movables movables;
+  Elastics elastics;
   core::ExposureWindow recent_sizes;
   StreamQueues streams;
   Ledger counts;  // counters and peaks; the sums are filled in by ledger()

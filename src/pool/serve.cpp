@@ -182,6 +182,9 @@ base::Status explain_bad_free(const PoolCore& pool, const Arena& arena, device::
     if ((view.flags & kFlagMovable) != 0) {
       return base::invalid_argument(std::string(hex) + " lies in a movable block; free its handle");
     }
+    if ((view.flags & kFlagElastic) != 0) {
+      return base::invalid_argument(std::string(hex) + " lies in an elastic buffer; release that");
+    }
     return base::invalid_argument(std::string(hex) + " points " + std::to_string(address - view.address) +
                                   " bytes into a live block of " + std::to_string(view.granted_bytes) +
                                   " bytes; free the pointer that allocate returned");
@@ -234,7 +237,7 @@ inline FreedBlock claim(PoolCore& pool, device::Address address) noexcept {
   const core::BlockIndex block = arena->blocks().find_live(arena->offset_of(address));
   if (block == core::kNoBlock) return {};
   core::BlockRecord& record = arena->blocks().record(block);
-  if (record.movable != 0) return {};  // its handle frees it
+  if (record.movable != 0) return {};  // its handle frees it, or its elastic buffer
   // Where there are magazines, an owner of one may be claiming the block at this moment, without the lock.
   const bool is_claimed = pool.rules.has_magazines ? claim_for_free(record, kBeingFreed) : cached_in(record) == 0;
   return is_claimed ? FreedBlock{arena, block} : FreedBlock{};

@@ -9,6 +9,7 @@
 #include "core/types.hpp"
 #include "device/device.hpp"
 #include "pool/context.hpp"
+#include "pool/elastics.hpp"
 #include "pool/ledger.hpp"
 #include "pool/pauses.hpp"
 
@@ -40,6 +41,8 @@ struct BlockSnapshot {
   core::BlockState state = core::BlockState::unused;
   bool is_cached = false;             // live for the arena, but nobody's: in a thread's magazine
   bool is_movable = false;            // a handle stands for it
+  bool is_elastic = false;            // it is the part of an elastic buffer that has memory
+  bool is_reserved = false;           // it is the rest of one: moving for the arena, without pages
   std::uint32_t pins = 0;             // of that handle
   std::uint64_t requested_bytes = 0;  // live blocks
   std::string tag;
@@ -80,6 +83,7 @@ struct Snapshot {
   ContextView context;
   DeviceShare share;
   std::vector<ContextView> contexts;
+  std::vector<ElasticView> elastics;  // in the order of their making
 
   std::uint64_t stitchable_bytes = 0;  // free, in whole pages that may move
   PauseCounts requester_pauses;

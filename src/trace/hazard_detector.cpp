@@ -67,6 +67,8 @@ void HazardDetector::on_event(const pool::Event& event, const std::string& pool,
     allocated(event, pool, context);
   } else if (event.op == pool::EventOp::free) {
     freed(event, context);
+  } else if (event.op == pool::EventOp::resize) {
+    resized(event, pool, context);
   } else if (event.op == pool::EventOp::pool_end) {
     for (auto each = live_.begin(); each != live_.end();) {
       const auto next = std::next(each);
@@ -99,6 +101,13 @@ void HazardDetector::allocated(const pool::Event& event, const std::string& pool
     each = next;
   }
   live_[event.address] = std::move(owner);
+}
+
+// The same block with the same history: work on what it had goes on.
+void HazardDetector::resized(const pool::Event& event, const std::string& pool, std::uint64_t context) {
+  const auto place = live_.find(event.address);
+  if (place == live_.end()) return allocated(event, pool, context);
+  place->second->bytes = event.granted_bytes;
 }
 
 void HazardDetector::freed(const pool::Event& event, std::uint64_t context) {

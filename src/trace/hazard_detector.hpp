@@ -103,6 +103,7 @@ class HazardDetector final : public device::WorkObserver, public std::enable_sha
 
   // All with the lock held.
   void allocated(const pool::Event& event, const std::string& pool, std::uint64_t context);
+  void resized(const pool::Event& event, const std::string& pool, std::uint64_t context);
   void freed(const pool::Event& event, std::uint64_t context);
   void retire(std::map<device::Address, Owner>::iterator place);
   Owner owner_of(device::Address at) const;

@@ -37,14 +37,15 @@ std::map<BlockKey, std::size_t> walk(const Trace& trace, std::uint64_t last, con
     const TraceEvent& event = trace.events[i];
     const BlockKey key{event.pool, event.address};
     std::size_t ended = kNone;
-    if (event.op == EventOp::allocate || event.op == EventOp::free) {
+    // A buffer that has another size now counts as allocated anew, where it is.
+    if (event.op == EventOp::allocate || event.op == EventOp::resize || event.op == EventOp::free) {
       const auto found = live.find(key);
       if (found != live.end()) {
         ended = found->second;
         live.erase(found);
       }
     }
-    if (event.op == EventOp::allocate) live.emplace(key, i);
+    if (event.op == EventOp::allocate || event.op == EventOp::resize) live.emplace(key, i);
     if (event.op == EventOp::move) {
       auto block = live.extract(BlockKey{event.pool, event.requested_bytes});
       if (!block.empty()) {
@@ -183,7 +184,7 @@ std::vector<GrowthGroup> find_growth(const Trace& trace, CallSites* sites) {
   walk(trace, ~std::uint64_t{0}, [&](std::size_t i, std::size_t ended) {
     const std::size_t part = i * kParts / trace.events.size();
     if (ended != kNone) floors.change(group_of[ended], trace.events[ended].requested_bytes, false, part);
-    if (trace.events[i].op != EventOp::allocate) return;
+    if (trace.events[i].op != EventOp::allocate && trace.events[i].op != EventOp::resize) return;
     group_of[i] = groups.of(trace.events[i]);
     floors.change(group_of[i], trace.events[i].requested_bytes, true, part);
   });

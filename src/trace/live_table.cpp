@@ -12,7 +12,7 @@ constexpr std::size_t kLeastEntries = 1024;
 LiveTable::LiveTable() : entries_(kLeastEntries) {}
 
 void LiveTable::apply(TraceEvent* event) {
-  if (event->op == EventOp::allocate) return add(*event);
+  if (event->op == EventOp::allocate || event->op == EventOp::resize) return add(*event);
   if (event->op == EventOp::free) return end(event);
   if (event->op == EventOp::move) return move(*event);
 }

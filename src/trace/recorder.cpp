@@ -21,7 +21,7 @@ constexpr unsigned kEventsARound = 1024;  // of a ring; what the nearer caches h
 constexpr unsigned kMostRounds = 64;  // until somebody who waits for a flush is looked after
 
 bool has_stack(pool::EventOp op) noexcept {
-  return op == EventOp::allocate || op == EventOp::free || op == EventOp::out_of_memory;
+  return op == EventOp::allocate || op == EventOp::free || op == EventOp::resize || op == EventOp::out_of_memory;
 }
 
 struct ThreadCache {

@@ -63,7 +63,8 @@ void TextLog::write(const TraceEvent& event, const Tables& tables) {
   append_field(&lines_, "pool", event.pool);
   append_field(&lines_, "thread", event.thread);
   if (is_allocation && event.tag != 0) lines_ += " tag=" + escaped(tables.tag_text(event.pool, event.tag));
-  if (event.op == EventOp::mark) lines_ += " tag=" + escaped_without_alloc(tables.tag_text(event.pool, event.tag));
+  const bool is_named = event.op == EventOp::mark || (event.op == EventOp::resize && event.tag != 0);
+  if (is_named) lines_ += " tag=" + escaped_without_alloc(tables.tag_text(event.pool, event.tag));
   append_field(&lines_, "stream", event.stream);
   append_stack(event.stack, tables);
   lines_ += "\n";

@@ -26,6 +26,8 @@ std::string_view op_name(EventOp op) noexcept {
       return "move";
     case EventOp::mark:
       return "mark";
+    case EventOp::resize:
+      return "resize";
   }
   return "unknown";
 }

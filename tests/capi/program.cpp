@@ -111,6 +111,42 @@ void check_movables(cistern::Pool& pool) {
   CHECK(live_blocks(pool) == 0);
 }
 
+void check_elastic(cistern::Pool& pool) {
+  auto made = pool.try_reserve_elastic(4 << 20, "cache");
+  CHECK(made.ok());
+  cistern::ElasticBuffer buffer = std::move(made).value();
+  CHECK(buffer && buffer.size() == 0 && buffer.handle() != 0 && buffer.get() != 0);
+  const cistern::Address address = buffer.get();
+  CHECK(buffer.try_grow(1000).ok() && buffer.size() == 1000);
+  const char text[] = "still here";
+  CHECK(cistern_copy_to_device(pool.handle(), address, text, sizeof text) == CISTERN_OK);
+  CHECK(buffer.try_grow(3 << 20).ok() && buffer.get() == address);
+  CHECK(pool.try_describe(address + 5).value().flags == CISTERN_ALLOCATION_ELASTIC);
+  CHECK(pool.try_ledger().value().requested_bytes == 3 << 20);
+  CHECK(buffer.try_grow(2000).code() == CISTERN_INVALID_ARGUMENT && buffer.size() == 3 << 20);
+  CHECK(buffer.try_shrink(500).ok() && buffer.size() == 500);
+  char back[sizeof text] = {};
+  CHECK(cistern_copy_from_device(pool.handle(), back, address, sizeof back) == CISTERN_OK);
+  CHECK(std::strcmp(back, text) == 0);
+  CHECK(pool.try_free(address).code() == CISTERN_INVALID_ARGUMENT);
+  cistern_elastic_info_t info{};
+  info.struct_size = sizeof info;
+  CHECK(cistern_elastic_describe(pool.handle(), buffer.handle(), &info) == CISTERN_OK);
+  CHECK(info.address == address && info.bytes == 500 && info.backed_bytes >= 500 && info.max_bytes >= 4 << 20);
+  cistern::ElasticBuffer moved = std::move(buffer);
+  CHECK(!buffer && buffer.get() == 0 && moved.get() == address && moved.size() == 500);
+  const cistern_elastic_t handle = moved.handle();
+  moved.reset();
+  CHECK(!moved && cistern_elastic_grow(pool.handle(), handle, 1) == CISTERN_DOUBLE_FREE);
+  CHECK(cistern_elastic_release(pool.handle(), handle) == CISTERN_DOUBLE_FREE);
+  CHECK(cistern_elastic_release(pool.handle(), 0) == CISTERN_OK);
+  CHECK(cistern_elastic_shrink(pool.handle(), 12345, 0) == CISTERN_NOT_FOUND);
+  cistern_elastic_t none = 0;
+  CHECK(cistern_elastic_reserve(pool.handle(), 1, nullptr, nullptr, &info.address) == CISTERN_INVALID_ARGUMENT);
+  CHECK(cistern_elastic_reserve(pool.handle(), 0, nullptr, &none, &info.address) == CISTERN_INVALID_ARGUMENT);
+  CHECK(live_blocks(pool) == 0);
+}
+
 // A pool of one arena whose free memory lies in pieces.
 void check_relocation(cistern::Device& device) {
   cistern::PoolOptions options;
@@ -176,7 +212,16 @@ void use_movable(cistern::Pool& pool) {
   cache.free();
 }
 
+void use_elastic(cistern::Pool& pool) {
+  cistern::ElasticBuffer keys = pool.reserve_elastic(std::uint64_t{32} << 20, "kv cache");
+  keys.grow(1 << 20);      // pages of the pool that are free first, then new ones under the limit
+  keys.grow(3 << 20);      // keys.get() is what it was, and so is the first MiB
+  keys.shrink(512 << 10);  // the pages behind go to the device's page pool: any pool takes them again
+  CHECK(keys.size() == 512 << 10);
+}
+
 void check_exceptions(cistern::Pool& pool) {
+  use_elastic(pool);
   use_movable(pool);
   cistern::Buffer buffer = pool.allocate(cistern::Allocation(10).name("b"));
   buffer.fill(1);
@@ -215,6 +260,7 @@ int main() {
   check_looks(pool);
   check_streams(device, pool);
   check_movables(pool);
+  check_elastic(pool);
   check_relocation(device);
   check_lifetimes(device);
 #if CISTERN_HAS_EXCEPTIONS

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string_view>
+#include <vector>
 
 #include "core/suballocator.hpp"
 
@@ -208,6 +209,37 @@ TEST(Repair, RefusesRequestsThatCantBe) {
   EXPECT_FALSE(arena->plan_repair(3 * kPage + 1, 512, {}, &plan));
   EXPECT_FALSE(arena->plan_repair(~std::uint64_t{0}, 512, {}, &plan));
   EXPECT_TRUE(arena->plan_repair(3 * kPage, std::uint64_t{1} << 40, {}, &plan)) << "offset 0 is aligned to everything";
+}
+
+// --- Addresses kept for one owner -------------------------------------------------------------------------------
+
+TEST(HighestVacant, IsTheEndOfTheHighestBlockThatIsLongEnough) {
+  Drawn arena("VVVVVVLFVVVVLLVV");
+  EXPECT_EQ(arena->highest_vacant(kPage), (Range{7 * kPage, kPage}));
+  EXPECT_EQ(arena->highest_vacant(2 * kPage), (Range{4 * kPage, 2 * kPage}));
+  EXPECT_EQ(arena->highest_vacant(3 * kPage), (Range{0, 3 * kPage}));
+  EXPECT_EQ(arena->highest_vacant(4 * kPage).bytes, 0u);
+  EXPECT_EQ(arena->highest_vacant(kPage / 2).bytes, 0u);
+  EXPECT_EQ(arena->highest_vacant(0).bytes, 0u);
+}
+
+TEST(PlanFill, TakesDonorsAsARepairDoesAndTheRestFromOutside) {
+  Drawn arena("FFLLFFFFLFFFVVVVVV");
+  const Range target{6 * kPage, 3 * kPage};
+  const RepairPlan all = arena->plan_fill(target, 100);
+  EXPECT_EQ(all.fills, std::vector<Range>{target});
+  EXPECT_EQ(all.fill_pages, 3u);
+  EXPECT_EQ(all.donor_pages, 3u);
+  EXPECT_EQ(all.new_pages, 0u);
+  EXPECT_EQ(all.donors.front(), (Range{0, kPage})) << "the smallest hole first";
+  ASSERT_TRUE(arena->pin_range({0, 100}));
+  const RepairPlan some = arena->plan_fill(target, 2);
+  EXPECT_EQ(some.donor_pages, 2u);
+  EXPECT_EQ(some.new_pages, 1u);
+  for (const Range& donor : some.donors) EXPECT_NE(donor.offset, 0u) << "never of a pinned range";
+  EXPECT_EQ(arena->plan_fill(target, 0).new_pages, 3u);
+  EXPECT_TRUE(arena->plan_fill(target, 0).donors.empty());
+  EXPECT_EQ(arena->validate(), "") << "pure";
 }
 
 }  // namespace

@@ -173,6 +173,31 @@ TEST_F(Hazards, BytesPastTheEndOfABlock) {
   EXPECT_NE(hazards[0].text().find("reads"), std::string::npos);
 }
 
+TEST_F(Hazards, AnElasticBufferEndsWhereItEndsNow) {
+  const pool::ElasticView buffer = first.pool->reserve_elastic(4 * kMiB).take();
+  ASSERT_TRUE(first.pool->grow_elastic(buffer.id, kMiB).is_ok());
+  const device::StreamHandle stream = device->create_stream().take();
+  const device::StreamHandle other = device->create_stream().take();
+  submit(stream, "whole", {buffer.address, kMiB, true}, 1000);
+  ASSERT_TRUE(first.pool->grow_elastic(buffer.id, 2 * kMiB).is_ok());
+  submit(other, "more", {buffer.address + kMiB - 512, kMiB, true});  // both parts are the same block
+  EXPECT_TRUE(found().empty());
+  manual->advance(2000);
+  ASSERT_TRUE(device->wait_device().is_ok());
+  ASSERT_TRUE(first.pool->shrink_elastic(buffer.id, kMiB).is_ok());
+  submit(stream, "too far", {buffer.address, kMiB + 1, false});
+  ASSERT_EQ(found().size(), 1u);
+  EXPECT_EQ(found()[0].kind, HazardKind::past_the_end);
+  EXPECT_EQ(found()[0].blocks[0].bytes, kMiB);
+  EXPECT_EQ(found()[0].blocks[0].address, buffer.address);
+  ASSERT_TRUE(first.pool->release_elastic(buffer.id).is_ok());
+  submit(stream, "after", {buffer.address, 1, false});
+  ASSERT_EQ(found().size(), 2u);
+  EXPECT_EQ(found()[1].kind, HazardKind::not_live);
+  EXPECT_TRUE(device->destroy_stream(stream).is_ok());
+  EXPECT_TRUE(device->destroy_stream(other).is_ok());
+}
+
 TEST_F(Hazards, MemoryThatIsNobodys) {
   const device::Address at = allocate(*first.pool, kMiB, 0);
   ASSERT_TRUE(first.pool->free(at).is_ok());

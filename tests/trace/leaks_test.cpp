@@ -99,6 +99,36 @@ TEST(Leaks, OnlyWhatClimbsIsGrowth) {
   EXPECT_GT(growth[0].bytes_per_second, 0.0);
 }
 
+TEST(Leaks, AnElasticBufferIsALeakOfTheSizeThatItHadLast) {
+  TestDirectory directory;
+  for (const char* name : {"a.trace", "a.log"}) {
+    auto recorder = Recorder::start(record_to(directory.file(name)));
+    RecordedPool pool(recorder);
+    const pool::ElasticView left = pool->reserve_elastic(8 << 20, pool->intern_tag("kv")).take();
+    const pool::ElasticView ended = pool->reserve_elastic(8 << 20).take();
+    ASSERT_TRUE(pool->grow_elastic(left.id, 1000).is_ok());
+    ASSERT_TRUE(pool->grow_elastic(ended.id, 5000).is_ok());
+    ASSERT_TRUE(pool->grow_elastic(left.id, 3'000'000).is_ok());
+    ASSERT_TRUE(pool->shrink_elastic(left.id, 70'000).is_ok());
+    ASSERT_TRUE(pool->release_elastic(ended.id).is_ok());
+    recorder->stop();
+    const Trace trace = read_trace(directory.file(name)).take();
+    std::uint64_t resized = 0;
+    for (const TraceEvent& each : trace.events) resized += each.op == EventOp::resize ? each.requested_bytes : 0;
+    EXPECT_EQ(resized, 3'070'000U);
+    CallSites sites;
+    const LeakReport report = find_leaks(trace, &sites);
+    EXPECT_EQ(report.blocks, 1U);
+    EXPECT_EQ(report.bytes, 70'000U);
+    EXPECT_EQ(report.unmatched_frees, 0U);
+    ASSERT_EQ(report.groups.size(), 1U);
+    EXPECT_EQ(report.groups[0].tag, "kv");
+    EXPECT_FALSE(report.groups[0].call_stack.empty());
+    EXPECT_EQ(find_leaks(recorder->live(), &sites).bytes, 70'000U) << "the report at exit says the same";
+    ASSERT_TRUE(pool->release_elastic(left.id).is_ok());
+  }
+}
+
 TEST(Leaks, OfAWindowBetweenMarks) {
   Trace trace;
   trace.tables.tags = {{0, 1, "begin"}, {0, 2, "end"}};

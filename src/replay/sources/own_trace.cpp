@@ -68,6 +68,10 @@ class OwnTrace {
         return builder_.allocate(key, event.requested_bytes, time_of(event), stream);
       case trace::EventOp::free:
         return builder_.free(key, time_of(event), stream);
+      case trace::EventOp::resize: {  // the player's blocks have one size: the buffer is freed and asked for again
+        Status freed = builder_.free(key, time_of(event), stream);
+        return freed.is_ok() ? builder_.allocate(key, event.requested_bytes, time_of(event), stream) : freed;
+      }
       case trace::EventOp::pool_end:
         return builder_.free_space(event.pool, time_of(event));
       case trace::EventOp::move:

@@ -56,6 +56,14 @@ TEST(OwnTraces, WhatIsLiveWhenAPoolEndsIsFreedThen) {
   EXPECT_EQ(text_of(trace.remarks), "with pool 2");
 }
 
+TEST(OwnTraces, ABufferOfAnotherSizeIsFreedAndAskedForAgain) {
+  std::string resize = event(2, 2, "resize", 512);
+  resize.replace(resize.find(" 0 granted"), 2, " 90");
+  const TraceData trace = read_own(allocation(1, 1, 512, 10) + resize + event(3, 3, "free", 512) + "# end\n");
+  EXPECT_EQ(text_of(trace), "a0 10 @0 s0 | f0 @1 s0 | a1 90 @1 s0 | f1 @2 s0");
+  EXPECT_EQ(text_of(trace.remarks), "");
+}
+
 TEST(OwnTraces, AMovedBlockIsTheSameBlock) {
   std::string move = event(2, 2, "move", 8192);
   move.replace(move.find(" 0 "), 3, " 4096 ");
