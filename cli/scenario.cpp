@@ -43,6 +43,8 @@ class ScenarioVerb final : public Verb {
     arguments->number("--seed", &options_.seed, 0, ~std::uint64_t{0}, "of driver latencies and tensor sizes");
     arguments->number("--kv-block-tokens", &options_.kv_block_tokens, 0, kMaxCount,
                       "tokens by which the cache grows in a layer");
+    arguments->choice("--kv-cache", &kv_cache_, "elastic|blocks",
+                      "in the pool: a buffer a layer that grows in place, or blocks");
     arguments->bytes("--kv-alignment-bytes", &options_.kv_alignment_bytes,
                      "the most that blocks of cache are aligned to; 0 lets them lie anywhere");
     arguments->bytes("--activation-bytes", &options_.activation_bytes,
@@ -68,6 +70,9 @@ class ScenarioVerb final : public Verb {
                   "has no effect here: a scenario's requests follow each other without a quiet moment");
     auto pool = pool::pool_options_from(settings);
     if (!pool.is_ok()) return pool.take_status();
+    auto kv_cache = replay::parse_kv_cache(kv_cache_);
+    if (!kv_cache.is_ok()) return kv_cache.take_status();
+    options_.kv_cache = kv_cache.value();
     options_.driver_rounding = rounding.value();
     options_.pool = pool.take();
     options_.pair_min_ns = pair_min_us_ * 1000;
@@ -92,6 +97,7 @@ class ScenarioVerb final : public Verb {
   replay::Llama7bOptions options_;
   std::uint64_t pair_min_us_ = options_.pair_min_ns / 1000;
   std::uint64_t pair_max_us_ = options_.pair_max_ns / 1000;
+  std::string kv_cache_ = std::string(replay::kv_cache_name(options_.kv_cache));
   std::string rounding_ = std::string(replay::driver_rounding_name(options_.driver_rounding));
 };
 

@@ -48,7 +48,8 @@ std::string workload_table(const Llama7bReport& report) {
   table.add_row({"KV cache", gigabytes(article::kKvBytes), gigabytes(report.need.kv_bytes),
                  std::to_string(report.options.kv_tokens) + " tokens of 512 KiB, in blocks of " +
                      std::to_string(report.options.kv_block_tokens) + " tokens a layer" +
-                     (report.options.kv_alignment_bytes == 0 ? "" : ", aligned")});
+                     (report.options.kv_alignment_bytes == 0 ? "" : ", aligned") +
+                     (report.options.kv_cache == replay::KvCache::elastic ? "; pool: grows in place" : "")});
   table.add_row({"activations, peak", gigabytes(article::kActivationBytes), gigabytes(report.activation_peak_bytes),
                  "prompt of " + std::to_string(report.prompt_tokens) + " tokens, " +
                      std::to_string(report.chunk_tokens) + " at a time, eager attention"});
@@ -131,6 +132,7 @@ void write_workload(JsonWriter* json, const Llama7bReport& report) {
   json->member("kv_tokens", report.options.kv_tokens).member("kv_bytes", report.need.kv_bytes);
   json->member("kv_block_tokens", report.options.kv_block_tokens);
   json->member("kv_alignment_bytes", report.options.kv_alignment_bytes);
+  json->member("kv_cache", replay::kv_cache_name(report.options.kv_cache));
   json->member("prompt_tokens", report.prompt_tokens).member("chunk_tokens", report.chunk_tokens);
   json->member("steps", report.options.steps).member("seed", report.options.seed);
   json->member("prefill_activation_peak_bytes", report.activation_peak_bytes);

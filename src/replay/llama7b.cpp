@@ -15,7 +15,7 @@ class PassWriter {
 
   TensorPlan write() {
     enter();
-    for (std::uint64_t layer = 0; layer < kLayers; ++layer) write_layer();
+    for (layer_ = 1; layer_ <= kLayers; ++layer_) write_layer();
     leave();
     return std::move(plan_);
   }
@@ -107,7 +107,7 @@ class PassWriter {
     const std::uint64_t after = (pass_.context + block - 1) / block;
     const std::uint64_t bytes = block * kKvBytesPerTokenAndLayer;
     const std::uint64_t alignment = std::min(bytes & (~bytes + 1), pass_.kv_alignment_bytes);
-    for (std::uint64_t next = before; next < after; ++next) plan_.keep(bytes, alignment);
+    for (std::uint64_t next = before; next < after; ++next) plan_.keep(bytes, alignment, layer_);
   }
 
   // Scores, scaled, masked in a prompt, softmax in fp32, back to fp16.
@@ -156,6 +156,7 @@ class PassWriter {
   TensorPlan plan_;
   std::vector<Slot> held_;  // until the end of the pass
   Slot hidden_ = 0;         // the layer's input
+  std::uint32_t layer_ = 0;
 };
 
 }  // namespace

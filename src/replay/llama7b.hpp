@@ -40,7 +40,8 @@ struct Pass {
   std::uint64_t kv_alignment_bytes = 0;  // most that a block of cache is aligned to, by the power of two in its size
 };
 
-// The blocks of cache that this pass is first to need appear as kept tensors, in every layer.
+// The blocks of cache that this pass is first to need appear as kept tensors, in every layer; those of a layer belong
+// to one buffer, which has the layer's number, from 1.
 TensorPlan forward_pass(const Pass& pass);
 
 // Bytes of blocks that hold `tokens` tokens in all layers.

@@ -148,7 +148,12 @@ Status run_pooled(const device::SimulatedConfig& config, Llama7bReport* report) 
                                           : std::shared_ptr<pool::Observer>();
   auto way = PooledWay::create(device.take(), report->options.pool, std::move(observer));
   if (!way.is_ok()) return way.take_status();
-  report->options.pool = way.value()->pool().options();
+  Llama7bOptions& options = report->options;
+  options.pool = way.value()->pool().options();
+  if (options.pool.growth != pool::Growth::expandable) options.kv_cache = KvCache::blocks;
+  if (options.kv_cache == KvCache::elastic) {
+    way.value()->let_buffers_grow(llama7b::kv_bytes(options.kv_tokens, options.kv_block_tokens) / llama7b::kLayers);
+  }
   return play_all(*way.value(), *report, &report->pool);
 }
 

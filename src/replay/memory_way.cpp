@@ -18,6 +18,29 @@ base::Result<std::unique_ptr<PooledWay>> PooledWay::create(std::shared_ptr<devic
   return std::unique_ptr<PooledWay>(new PooledWay(std::move(device), pool.take()));
 }
 
+base::Status PooledWay::extend(std::uint32_t buffer, std::uint64_t bytes) noexcept {
+  if (buffers_.size() < buffer) buffers_.resize(buffer);
+  Buffer& grown = buffers_[buffer - 1];
+  if (grown.id == 0) {
+    auto made = pool_->reserve_elastic(buffer_max_bytes_);
+    if (!made.is_ok()) return made.take_status();
+    grown.id = made.value().id;
+  }
+  base::Status status = pool_->grow_elastic(grown.id, grown.bytes + bytes);
+  if (status.is_ok()) grown.bytes += bytes;
+  return status;
+}
+
+base::Status PooledWay::release_buffers() noexcept {
+  base::Status first;
+  for (const Buffer& buffer : buffers_) {
+    base::Status released = buffer.id == 0 ? base::Status{} : pool_->release_elastic(buffer.id);
+    if (first.is_ok() && !released.is_ok()) first = std::move(released);
+  }
+  buffers_.clear();
+  return first;
+}
+
 const base::Clock& still_clock() noexcept {
   static const base::ManualClock kClock;
   return kClock;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -23,6 +24,14 @@ class MemoryWay {
   // alignment 0: the device's own.
   virtual base::Result<device::Address> allocate(std::uint64_t bytes, std::uint64_t alignment) noexcept = 0;
   virtual base::Status free(device::Address address) noexcept = 0;
+  // Where a buffer of a plan is one block that grows in place: it gets `bytes` more. Else its tensors are blocks.
+  virtual bool grows_in_place() const noexcept { return false; }
+  virtual base::Status extend(std::uint32_t buffer, std::uint64_t bytes) noexcept {
+    static_cast<void>(buffer);
+    static_cast<void>(bytes);
+    return base::unsupported("this way of getting memory has no buffers that grow in place");
+  }
+  virtual base::Status release_buffers() noexcept { return {}; }
   virtual device::DeviceCounters counters() const noexcept = 0;
   // Whether the time of its calls on this machine is its own work. A simulated driver's is not: its time is modelled.
   virtual bool works_on_this_machine() const noexcept = 0;
@@ -60,6 +69,11 @@ class PooledWay final : public MemoryWay {
   base::Status free(device::Address address) noexcept override { return pool_->free(address); }
   device::DeviceCounters counters() const noexcept override { return device_->counters(); }
   bool works_on_this_machine() const noexcept override { return true; }
+  // Buffers of plans are elastic ones from now on, of at most `max_bytes` each. Needs a pool that maps pages.
+  void let_buffers_grow(std::uint64_t max_bytes) noexcept { buffer_max_bytes_ = max_bytes; }
+  bool grows_in_place() const noexcept override { return buffer_max_bytes_ != 0; }
+  base::Status extend(std::uint32_t buffer, std::uint64_t bytes) noexcept override;
+  base::Status release_buffers() noexcept override;
   const pool::Pool& pool() const noexcept { return *pool_; }
 
  private:
@@ -68,6 +82,12 @@ class PooledWay final : public MemoryWay {
 
   std::shared_ptr<device::Device> device_;
   std::unique_ptr<pool::Pool> pool_;
+  std::uint64_t buffer_max_bytes_ = 0;
+  struct Buffer {
+    pool::ElasticId id = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Buffer> buffers_;  // by number, from 1
 };
 
 // For pools whose driver calls are counted. Pools cut page moves into batches by the time they take, so with the

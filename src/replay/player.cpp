@@ -64,6 +64,10 @@ base::Status Player::run(const TensorPlan& plan) {
       if (base::Status refused = way_.free(address); !refused.is_ok()) return refused;
       continue;
     }
+    if (event.buffer != 0 && way_.grows_in_place()) {
+      if (base::Status refused = way_.extend(event.buffer, event.bytes); !refused.is_ok()) return refused;
+      continue;
+    }
     auto address = way_.allocate(event.bytes, event.alignment);
     if (!address.is_ok()) return address.take_status();
     if (event.kind == TensorEvent::Kind::keep) {
@@ -85,6 +89,8 @@ base::Status Player::release() {
     }
     addresses->clear();
   }
+  base::Status released = way_.release_buffers();
+  if (first.is_ok() && !released.is_ok()) first = std::move(released);
   live_bytes_ = 0;
   return first;
 }

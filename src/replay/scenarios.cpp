@@ -20,6 +20,15 @@ constexpr std::array<RoundingName, 2> kRoundings = {
 
 std::span<const ScenarioName> scenarios() noexcept { return kScenarios; }
 
+std::string_view kv_cache_name(KvCache cache) noexcept { return cache == KvCache::elastic ? "elastic" : "blocks"; }
+
+base::Result<KvCache> parse_kv_cache(std::string_view text) {
+  for (const KvCache cache : {KvCache::elastic, KvCache::blocks}) {
+    if (text == kv_cache_name(cache)) return cache;
+  }
+  return base::invalid_argument("'" + std::string(text) + "' is no KV cache; use elastic or blocks");
+}
+
 std::string_view driver_rounding_name(DriverRounding rounding) noexcept {
   for (const RoundingName& known : kRoundings) {
     if (known.rounding == rounding) return known.name;

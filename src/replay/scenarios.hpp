@@ -34,9 +34,18 @@ enum class DriverRounding : std::uint8_t {
 std::string_view driver_rounding_name(DriverRounding rounding) noexcept;
 base::Result<DriverRounding> parse_driver_rounding(std::string_view text);
 
+// What a layer's KV cache is made of, in the pool; the driver has blocks only.
+enum class KvCache : std::uint8_t {
+  elastic,  // one elastic buffer, which grows in place; blocks where the pool maps no pages
+  blocks,   // blocks of kv_block_tokens
+};
+std::string_view kv_cache_name(KvCache cache) noexcept;
+base::Result<KvCache> parse_kv_cache(std::string_view text);
+
 struct Llama7bOptions {
   std::uint64_t kv_tokens = 16'384;     // the context at the end
   std::uint64_t kv_block_tokens = 128;  // 2 MiB a layer: the driver rounds nothing away
+  KvCache kv_cache = KvCache::elastic;  // in a report: what it was in the end
   // A power of two: blocks of cache are asked for on multiples of their size, up to this. 0: wherever they fit.
   std::uint64_t kv_alignment_bytes = std::uint64_t{2} << 20;
   std::uint64_t steps = 256;  // decode steps, and as many of the article's inferences

@@ -4,17 +4,19 @@
 
 namespace cistern::replay {
 
-TensorPlan::Slot TensorPlan::make(std::uint64_t bytes) { return add({bytes, 0, tensors(), TensorEvent::Kind::make}); }
+TensorPlan::Slot TensorPlan::make(std::uint64_t bytes) {
+  return add({bytes, 0, tensors(), 0, TensorEvent::Kind::make});
+}
 
-TensorPlan::Slot TensorPlan::keep(std::uint64_t bytes, std::uint64_t alignment) {
+TensorPlan::Slot TensorPlan::keep(std::uint64_t bytes, std::uint64_t alignment, std::uint32_t buffer) {
   kept_bytes_ += bytes;
   ++kept_tensors_;
-  return add({bytes, alignment, tensors(), TensorEvent::Kind::keep});
+  return add({bytes, alignment, tensors(), buffer, TensorEvent::Kind::keep});
 }
 
 void TensorPlan::drop(Slot slot) {
   live_bytes_ -= sizes_[slot];
-  events_.push_back({sizes_[slot], 0, slot, TensorEvent::Kind::drop});
+  events_.push_back({sizes_[slot], 0, slot, 0, TensorEvent::Kind::drop});
 }
 
 TensorPlan::Slot TensorPlan::add(const TensorEvent& event) {

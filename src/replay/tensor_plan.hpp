@@ -2,7 +2,8 @@
 //
 // Made before any clock runs, then played against a way of getting memory: what is timed is that way and nothing else.
 // A tensor is named by its slot, its number among the plan's tensors. Most die inside the plan; one that is kept (a
-// block of a cache) is the player's to free.
+// block of a cache) is the player's to free. Kept tensors of one buffer may become one that grows in place, where the
+// way of getting memory has such.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ struct TensorEvent {
   std::uint64_t bytes = 0;                              // of the tensor, for a drop as well
   std::uint64_t alignment = 0;                          // 0: the device's own
   std::uint32_t slot = 0;
+  std::uint32_t buffer = 0;  // of a kept tensor: the growing buffer that it extends, from 1; 0: it is by itself
   Kind kind = Kind::make;
   friend bool operator==(const TensorEvent&, const TensorEvent&) = default;
 };
@@ -24,7 +26,7 @@ class TensorPlan {
   using Slot = std::uint32_t;
 
   Slot make(std::uint64_t bytes);
-  Slot keep(std::uint64_t bytes, std::uint64_t alignment = 0);
+  Slot keep(std::uint64_t bytes, std::uint64_t alignment = 0, std::uint32_t buffer = 0);
   void drop(Slot slot);
 
   const std::vector<TensorEvent>& events() const noexcept { return events_; }

@@ -64,6 +64,12 @@ class Llama7b(unittest.TestCase):
         asked = {"policy": "first_fit", "on_miss": "stitch_first", "page_bytes": 1 << 20}
         self.assertEqual({name: found[name] for name in asked}, asked)
 
+    def test_the_cache_grows_in_place_or_by_blocks(self):
+        self.assertEqual(report(*SMALL)["workload"]["kv_cache"], "elastic")
+        found = report(*SMALL, "--kv-cache", "blocks")
+        self.assertEqual(found["workload"]["kv_cache"], "blocks")
+        self.assertIn("grows in place", cistern("scenario", "llama7b", *SMALL).stdout)
+
     def test_the_table_says_what_is_whose(self):
         text = cistern("scenario", "llama7b", *SMALL).stdout
         for part in ("article", "here: direct", "here: pool", "13.48 GB", "14.00 GB", "512 KiB", "modelled", "1558"):
@@ -85,6 +91,7 @@ class Llama7b(unittest.TestCase):
             (["llama7b", "--kv-tokens", "99999999999"], "kv-tokens = 99999999999 is not between"),
             (["llama7b", "--policy", "fast"], "--policy is 'fast'"),
             (["llama7b", "--driver-rounding", "some"], "--driver-rounding"),
+            (["llama7b", "--kv-cache", "rope"], "--kv-cache"),
         ):
             result = cistern("scenario", *words)
             self.assertEqual((result.returncode, result.stdout), (2, ""), words)

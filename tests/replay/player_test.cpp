@@ -74,6 +74,31 @@ TEST(Player, APoolHasDriverCallsOnlyWhereItGrows) {
   EXPECT_EQ(way.value()->pool().ledger().peak_requested_bytes, player.peak_live_bytes());
 }
 
+TEST(Player, TensorsOfABufferAreOneThatGrowsInPlaceWhereThereIsSuch) {
+  const auto device = make_device(64 * kMiB);
+  auto way = PooledWay::create(device, {});
+  ASSERT_TRUE(way.is_ok());
+  way.value()->let_buffers_grow(8 * kMiB);
+  Player player(*way.value());
+  TensorPlan plan;
+  plan.keep(kMiB, 0, 1);
+  plan.keep(kMiB, 0, 2);
+  plan.keep(3 * kMiB);
+  ASSERT_TRUE(player.play(plan).is_ok());
+  ASSERT_TRUE(player.play(plan).is_ok());
+  const auto& pool = way.value()->pool();
+  EXPECT_EQ(pool.ledger().live_blocks, 4U) << "two buffers and two tensors by themselves";
+  EXPECT_EQ(pool.snapshot().elastics.size(), 2U);
+  EXPECT_EQ(pool.snapshot().elastics[0].bytes, 2 * kMiB);
+  EXPECT_EQ(pool.ledger().requested_bytes, player.live_bytes());
+  TensorPlan too_much;
+  too_much.keep(7 * kMiB, 0, 1);
+  EXPECT_FALSE(player.play(too_much).is_ok());
+  EXPECT_TRUE(player.release().is_ok());
+  EXPECT_EQ(pool.ledger().live_blocks, 0U);
+  EXPECT_TRUE(pool.snapshot().elastics.empty());
+}
+
 TEST(CostSeries, PercentilesAreNearestRank) {
   CostSeries series;
   EXPECT_EQ(series.nanoseconds(50), 0U);

@@ -79,6 +79,32 @@ TEST(Llama7bScenario, DirectLosesWhatTheDriverRoundsUp) {
   EXPECT_EQ(huge_first.pool.peak_reserved_bytes, huge.pool.peak_reserved_bytes);
 }
 
+// A cache of one buffer a layer lies where it is put, so no alignment is needed that blocks would need.
+TEST(Llama7bScenario, ACacheThatGrowsInPlaceNeedsNoAlignment) {
+  Llama7bOptions options = small();
+  options.kv_alignment_bytes = 0;
+  options.kv_block_tokens = 16;
+  options.driver_rounding = DriverRounding::huge_first;
+  options.pool.page_bytes = std::uint64_t{2} << 20;
+  const Llama7bReport in_place = run(options);
+  EXPECT_EQ(in_place.options.kv_cache, KvCache::elastic);
+  options.kv_cache = KvCache::blocks;
+  const Llama7bReport blocks = run(options);
+  EXPECT_EQ(in_place.pool.peak_live_bytes, blocks.pool.peak_live_bytes);
+  EXPECT_EQ(in_place.direct.peak_reserved_bytes, blocks.direct.peak_reserved_bytes) << "the driver has blocks only";
+  EXPECT_LT(in_place.pool.overhead(), 1.005);
+  EXPECT_LE(in_place.pool.peak_reserved_bytes, blocks.pool.peak_reserved_bytes);
+  EXPECT_EQ(in_place.pool.decode.driver_calls(50), 0U);
+}
+
+TEST(Llama7bScenario, WithoutPagesTheCacheIsOfBlocks) {
+  Llama7bOptions options = small();
+  options.pool.growth = pool::Growth::arenas;
+  const Llama7bReport report = run(options);
+  EXPECT_EQ(report.options.kv_cache, KvCache::blocks);
+  EXPECT_GT(report.pool.peak_reserved_bytes, report.pool.peak_live_bytes);
+}
+
 TEST(Llama7bScenario, TheSameSeedGivesTheSameFigures) {
   const Llama7bReport first = run(small());
   const Llama7bReport second = run(small());
@@ -149,6 +175,8 @@ TEST(Scenarios, AreListed) {
   ASSERT_EQ(scenarios().size(), 1U);
   EXPECT_EQ(scenarios()[0].name, "llama7b");
   EXPECT_FALSE(parse_driver_rounding("tiny").is_ok());
+  EXPECT_FALSE(parse_kv_cache("rope").is_ok());
+  EXPECT_EQ(parse_kv_cache("blocks").value(), KvCache::blocks);
   EXPECT_EQ(parse_driver_rounding("huge_first").value(), DriverRounding::huge_first);
 }
 
