@@ -24,6 +24,7 @@ class RunVerb final : public Verb {
   std::vector<Example> examples() const override {
     return {{"cistern run .deps/models/*.onnx", "three networks share one simulated NPU"},
             {"cistern run .deps/models/*.onnx --streams 4", "four threads, each with a stream of the pool"},
+            {"cistern run *.onnx --isolate --quota det=128MiB:1GiB", "a context a model, one with a quota"},
             {"cistern run rec.onnx --dim rec:x:3=48:640", "widths of 48 to 640 on axis 3 of input x"},
             {"cistern run det.onnx --device host --policy FIRST_FIT --json", "host memory, first fit, for programs"}};
   }
@@ -37,6 +38,11 @@ class RunVerb final : public Verb {
     arguments->number("--streams", &plan_.streams, 0, kMaxStreams,
                       "threads that serve requests at once, each with a stream of the pool; 0: one request after the "
                       "other, without streams");
+    arguments->flag("--isolate", &plan_.isolate,
+                    "a context a model: a pool of its own on the shared device, with a quota");
+    arguments->texts("--quota", &quotas_, "MODEL=MIN:MAX",
+                     "with --isolate: what the model's context is promised, and the most it may hold; either may be "
+                     "left out, may be repeated for other models");
     arguments->choice("--device", &plan_.device_kind, "simulated|host", "where the memory is");
     arguments->bytes("--capacity", &plan_.capacity_bytes, "memory of the device");
     arguments->flag("--json", &json_, "as JSON");
@@ -51,7 +57,14 @@ class RunVerb final : public Verb {
     auto options = pool::pool_options_from(settings);
     if (!options.is_ok()) return options.take_status();
     plan_.pool = options.take();
-    plan_.observe = [&settings](std::string_view device) { return trace::observe_by_options(settings, "run", device); };
+    for (const std::string& text : quotas_) {
+      auto quota = replay::parse_quota(text);
+      if (!quota.is_ok()) return quota.status().with_context("--quota");
+      plan_.quotas.push_back(quota.take());
+    }
+    plan_.observe = [&settings](std::string_view pool, std::string_view device) {
+      return trace::observe_by_options(settings, pool, device);
+    };
     plan_.onnxruntime_path = settings.text("CISTERN_ONNXRUNTIME");
     base::Result<replay::ComparisonReport> report = serve();
     if (!report.is_ok()) return one_line(report.status());
@@ -72,7 +85,7 @@ class RunVerb final : public Verb {
     std::string text(failure.text());
     text.resize(std::min(text.find('\n'), text.size()));
     if (failure.code() == base::StatusCode::limit_exceeded) {
-      text += "; raise --limit-bytes";
+      text += plan_.quotas.empty() ? "; raise --limit-bytes" : "; raise the model's --quota, or --limit-bytes";
     } else if (failure.code() == base::StatusCode::out_of_memory) {
       text += "; raise --capacity (now " + base::format_bytes(plan_.capacity_bytes) + ") or use smaller shapes";
     }
@@ -89,8 +102,11 @@ class RunVerb final : public Verb {
                                .pool = {},
                                .onnxruntime_path = {},
                                .on_request_done = {},
+                               .isolate = false,
+                               .quotas = {},
                                .observe = {}};
   std::vector<std::string> dims_;
+  std::vector<std::string> quotas_;
   bool json_ = false;
 };
 

@@ -98,6 +98,42 @@ std::string streams_text(const WaySummary& pool) {
   return streams.text();
 }
 
+std::string contexts_text(const ComparisonReport& report) {
+  report::Table table({{"context"},
+                       {"allocated", report::Align::right},
+                       {"reserved", report::Align::right},
+                       {"minimum", report::Align::right},
+                       {"maximum", report::Align::right},
+                       {"borrowed", report::Align::right}});
+  std::uint64_t allocated = 0;
+  for (const pool::ContextView& context : report.contexts) {
+    allocated += context.allocated_bytes;
+    table.add_row({context.name, base::format_bytes(context.allocated_bytes),
+                   base::format_bytes(context.reserved_bytes), base::format_bytes(context.minimum_bytes),
+                   base::format_bytes(context.maximum_bytes), base::format_bytes(context.borrowed_bytes)});
+  }
+  const pool::DeviceShare& share = report.share;
+  table.add_row({"together", base::format_bytes(allocated), base::format_bytes(share.reserved_bytes),
+                 base::format_bytes(share.promised_bytes), base::format_bytes(share.capacity_bytes),
+                 base::format_bytes(share.borrowed_bytes)});
+  return "when all requests were served:\n" + table.text();
+}
+
+void write_contexts(base::JsonWriter& json, const ComparisonReport& report) {
+  json.key("contexts").begin_array();
+  for (const pool::ContextView& context : report.contexts) {
+    json.begin_object().member("name", context.name).member("allocated", context.allocated_bytes);
+    json.member("reserved", context.reserved_bytes).member("minimum", context.minimum_bytes);
+    json.member("maximum", context.maximum_bytes).member("borrowed", context.borrowed_bytes).end_object();
+  }
+  json.end_array();
+  if (report.contexts.empty()) return;
+  const pool::DeviceShare& share = report.share;
+  json.key("contexts_together").begin_object().member("reserved", share.reserved_bytes);
+  json.member("minimum", share.promised_bytes).member("borrowed", share.borrowed_bytes);
+  json.member("capacity", share.capacity_bytes).member("lendable", share.lendable_bytes).end_object();
+}
+
 }  // namespace
 
 std::string comparison_text(const ComparisonReport& report) {
@@ -114,6 +150,7 @@ std::string comparison_text(const ComparisonReport& report) {
   }
   out += models.text() + "\n";
   if (!report.pool.streams.empty()) out += streams_text(report.pool) + "\n";
+  if (!report.contexts.empty()) out += contexts_text(report) + "\n";
   report::Table figures({{""},
                          {"every tensor from the driver", report::Align::right},
                          {"through the pool", report::Align::right},
@@ -150,6 +187,7 @@ std::string comparison_json(const ComparisonReport& report) {
     json.member("memory_ns_total", stream.memory_ns).end_object();
   }
   json.end_array();
+  write_contexts(json, report);
   json.member("outputs_identical", report.outputs_identical);
   if (!report.outputs_identical) json.member("first_difference", report.first_difference);
   json.member("leaked_blocks", report.leaked_blocks());

@@ -171,6 +171,7 @@ base::Status ElasticPages::out_of_room(std::uint64_t pages, const core::RepairPl
 base::Status ElasticPages::try_grow(std::uint64_t backed) {
   bool with_donors = true;
   for (int plans = 0; elastic_.backed < backed && plans < kMostPlans;) {
+    if (backed > elastic_.range.bytes) return base::internal_error("the pool's block table is full");
     const std::uint64_t missing = pages_of(backed - elastic_.backed);
     core::RepairPlan all = plan(missing, with_donors);
     const std::uint64_t room = room_under_limit(pool_) / arena_.page_bytes();

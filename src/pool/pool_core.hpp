@@ -36,7 +36,8 @@
 
 namespace cistern::pool {
 
-// In the place of a magazine: the block belongs to a movable handle or an elastic buffer, so that no free by address can claim it.
+// In the place of a magazine: a movable handle or an elastic buffer has the block, so that no free by address can
+// claim it.
 inline constexpr std::uint32_t kHeldByHandle = ~std::uint32_t{0} - 1;
 // Which magazine a block is in. Threads that free the same block at once may ask at once.
 inline std::uint32_t cached_in(const core::BlockRecord& record) noexcept {

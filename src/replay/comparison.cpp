@@ -9,16 +9,11 @@
 #include <utility>
 
 #include "base/units.hpp"
-#include "compact/scheduler.hpp"
-#include "compact/stitcher.hpp"
 #include "device/host_device.hpp"
-#include "device/page_pool.hpp"
 #include "device/simulated_device.hpp"
 #include "engine/direct_memory.hpp"
-#include "engine/pool_memory.hpp"
 #include "engine/session.hpp"
 #include "engine/tensor_source.hpp"
-#include "pool/pool.hpp"
 
 namespace cistern::replay {
 namespace {
@@ -49,34 +44,6 @@ Result<std::shared_ptr<device::Device>> open_device(const ComparisonPlan& plan, 
   return std::shared_ptr<device::Device>(made.take());
 }
 
-struct PoolOnDevice {
-  std::shared_ptr<device::Device> device;
-  std::shared_ptr<device::PagePool> pages;  // outlives the pool
-  std::shared_ptr<pool::Pool> pool;
-  std::shared_ptr<compact::Scheduler> scheduler;  // null: not asked for
-};
-
-Result<PoolOnDevice> open_pool(const ComparisonPlan& plan, std::uint32_t ordinal) {
-  PoolOnDevice out;
-  auto device = open_device(plan, ordinal);
-  if (!device.is_ok()) return device.take_status();
-  out.device = device.take();
-  pool::PoolOptions options = plan.pool;
-  options.name = "run";
-  if (options.growth == pool::Growth::expandable && out.device->info().capabilities.pages) {
-    const std::uint64_t limit = options.limit_bytes != 0 ? options.limit_bytes : out.device->info().total_bytes;
-    if (options.page_bytes == 0) options.page_bytes = pool::choose_page_bytes(limit, out.device->info());
-    out.pages = std::make_shared<device::PagePool>(*out.device, options.page_bytes);
-  }
-  const device::DeviceInfo& info = out.device->info();
-  auto observer = plan.observe ? plan.observe(info.kind + ":" + std::to_string(info.ordinal)) : nullptr;
-  auto made = pool::Pool::create(out.device, out.pages, options, compact::rescue_steps(options.on_miss), observer);
-  if (!made.is_ok()) return made.take_status();
-  out.pool = made.take();
-  out.scheduler = compact::Scheduler::start(*out.pool);
-  return out;
-}
-
 struct Fleet {
   ServedWay& direct;
   ServedWay& pooled;
@@ -85,10 +52,12 @@ struct Fleet {
 
 // Loads every model both ways and settles its shapes.
 Status load_models(const ComparisonPlan& plan, engine::Environment& environment, Fleet& fleet,
-                   ComparisonReport* report) {
-  for (const std::string& path : plan.model_paths) {
-    Status loaded = fleet.direct.load(environment, path);
-    if (loaded.is_ok()) loaded = fleet.pooled.load(environment, path);
+                   const std::shared_ptr<engine::MemorySource>& direct,
+                   const std::vector<std::shared_ptr<engine::MemorySource>>& pooled, ComparisonReport* report) {
+  for (std::size_t i = 0; i < plan.model_paths.size(); ++i) {
+    const std::string& path = plan.model_paths[i];
+    Status loaded = fleet.direct.load(environment, path, direct);
+    if (loaded.is_ok()) loaded = fleet.pooled.load(environment, path, pooled[i]);
     if (!loaded.is_ok()) return loaded;
     const engine::Model& model = fleet.pooled.model(report->models.size());
     auto rules = engine::resolve_shape_rules(model.name(), model.inputs(), plan.bindings);
@@ -192,21 +161,24 @@ Result<ComparisonReport> compare(const ComparisonPlan& plan) {
   if (!runtime.is_ok()) return runtime.take_status();
   auto direct_device = open_device(plan, 0);
   if (!direct_device.is_ok()) return direct_device.take_status();
-  auto pooled = open_pool(plan, 1);
+  auto pooled_device = open_device(plan, 1);
+  if (!pooled_device.is_ok()) return pooled_device.take_status();
+  auto pooled =
+      open_pooled_memory(pooled_device.take(), {plan.pool, plan.model_paths, plan.isolate, plan.quotas, plan.observe});
   if (!pooled.is_ok()) return pooled.take_status();
-  PoolOnDevice pool = pooled.take();
+  PooledMemory memory = pooled.take();
 
   ComparisonReport report;
   report.time_is_modelled = plan.device_kind == "simulated";
-  report.device = pool.device->info().description;
+  report.device = memory.device->info().description;
   report.requests = plan.requests;
-  ServedWay direct(direct_device.value(), std::make_shared<engine::DirectMemory>(direct_device.value()), nullptr,
-                   report.time_is_modelled);
-  ServedWay by_pool(pool.device, std::make_shared<engine::PoolMemory>(pool.pool), pool.pool, report.time_is_modelled);
+  ServedWay direct(direct_device.value(), {}, report.time_is_modelled);
+  ServedWay by_pool(memory.device, memory.pools, report.time_is_modelled);
   auto environment = engine::Environment::create(runtime.take());
   if (!environment.is_ok()) return environment.take_status();
   Fleet fleet{direct, by_pool, {}};
-  Status status = load_models(plan, environment.value(), fleet, &report);
+  const auto direct_source = std::make_shared<engine::DirectMemory>(direct_device.value());
+  Status status = load_models(plan, environment.value(), fleet, direct_source, memory.sources, &report);
   if (!status.is_ok()) return status;
 
   if (plan.streams != 0) {
@@ -220,7 +192,10 @@ Result<ComparisonReport> compare(const ComparisonPlan& plan) {
   for (ModelSummary& model : report.models) {
     if (model.requests > 0) model.activations_per_request /= static_cast<double>(model.requests);
   }
-  report.ledger = pool.pool->ledger();
+  if (memory.contexts) {
+    report.contexts = memory.contexts->views();
+    report.share = memory.contexts->share();
+  }
   report.direct = direct.conclude();
   report.pool = by_pool.conclude();
   return report;

@@ -19,9 +19,9 @@
 #include "base/result.hpp"
 #include "device/device.hpp"
 #include "engine/shape_rules.hpp"
-#include "pool/ledger.hpp"
-#include "pool/observer.hpp"
+#include "pool/context.hpp"
 #include "pool/options.hpp"
+#include "replay/pooled_memory.hpp"
 #include "replay/served_way.hpp"
 
 namespace cistern::replay {
@@ -37,8 +37,9 @@ struct ComparisonPlan {
   pool::PoolOptions pool;
   std::string onnxruntime_path;           // empty: the usual places
   std::function<void()> on_request_done;  // progress; may be empty
-  // Who is told of what happens in the pool, given the device's name; may be empty, and may give nobody.
-  std::function<std::shared_ptr<pool::Observer>(std::string_view device)> observe;
+  bool isolate = false;                   // a context a model
+  std::vector<ModelQuota> quotas;         // with isolate only
+  ObserverMaker observe;
 };
 
 struct ModelSummary {
@@ -58,7 +59,9 @@ struct ComparisonReport {
   std::vector<ModelSummary> models;
   WaySummary direct;
   WaySummary pool;
-  pool::Ledger ledger;  // of the pool, before it was destroyed
+  // Isolated runs: where each context stood when all requests were served, and their device. Else empty.
+  std::vector<pool::ContextView> contexts;
+  pool::DeviceShare share;
   bool outputs_identical = true;
   std::string first_difference;  // empty when identical
   std::uint64_t leaked_blocks() const noexcept { return direct.leaked_blocks + pool.leaked_blocks; }

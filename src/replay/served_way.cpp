@@ -20,17 +20,16 @@ double WaySummary::memory_share() const noexcept {
   return total == 0 ? 0 : static_cast<double>(memory_ns_total) / static_cast<double>(total);
 }
 
-ServedWay::ServedWay(std::shared_ptr<device::Device> device, std::shared_ptr<engine::MemorySource> source,
-                     std::shared_ptr<pool::Pool> pool, bool time_is_modelled)
-    : device_(std::move(device)),
-      source_(std::move(source)),
-      pool_(std::move(pool)),
-      time_is_modelled_(time_is_modelled) {}
+ServedWay::ServedWay(std::shared_ptr<device::Device> device, std::vector<std::shared_ptr<pool::Pool>> pools,
+                     bool time_is_modelled)
+    : device_(std::move(device)), pools_(std::move(pools)), time_is_modelled_(time_is_modelled) {}
 
 ServedWay::~ServedWay() { close_streams(); }
 
-Status ServedWay::load(engine::Environment& environment, const std::string& path) {
-  auto model = environment.load(path, source_);
+Status ServedWay::load(engine::Environment& environment, const std::string& path,
+                       const std::shared_ptr<engine::MemorySource>& source) {
+  source_ = source;
+  auto model = environment.load(path, source);
   if (!model.is_ok()) return model.take_status();
   models_.push_back(model.take());
   return {};
@@ -48,7 +47,11 @@ Status ServedWay::open_streams(std::size_t lanes) {
 
 void ServedWay::close_streams() noexcept {
   for (const device::StreamHandle stream : streams_) {
-    Status ended = pool_ ? pool_->forget_stream(stream) : Status{};
+    Status ended;
+    for (const auto& pool : pools_) {
+      Status forgotten = pool->forget_stream(stream);
+      if (ended.is_ok()) ended = std::move(forgotten);
+    }
     if (ended.is_ok()) ended = device_->destroy_stream(stream);
     if (!ended.is_ok()) base::log(base::LogLevel::warning, "run", ended.to_string());
   }
@@ -69,8 +72,8 @@ void ServedWay::begin_second_half() {
 
 Result<engine::Outputs> ServedWay::run(std::size_t model, const std::vector<engine::Tensor>& inputs, std::size_t lane) {
   auto outputs = models_[model].run(inputs, stream_of(lane));
-  if (pool_) {
-    const double rate = pool_->ledger().fragmentation_rate();
+  if (!pools_.empty()) {
+    const double rate = fragmentation_rate();
     const std::lock_guard lock(mutex_);
     fragmentation_ += rate;
   }
@@ -81,7 +84,7 @@ engine::MemoryUsage ServedWay::finish(engine::Outputs& outputs, std::size_t lane
   outputs.release();
   const engine::MemoryUsage usage = outputs.usage();
   // The simulator's own work for a driver call is not the driver's time; a pool's bookkeeping is real either way.
-  const bool only_modelled = time_is_modelled_ && pool_ == nullptr;
+  const bool only_modelled = time_is_modelled_ && pools_.empty();
   const std::uint64_t memory_ns = usage.modelled_ns + (only_modelled ? 0 : usage.measured_ns);
   const std::lock_guard lock(mutex_);
   memory_ns_.push_back(memory_ns);
@@ -108,7 +111,7 @@ WaySummary ServedWay::conclude() {
   summary.memory_ns_p99 = percentile(99);
   summary.compute_ns_total = compute_ns_;
   summary.peak_live_bytes = source_->live().peak();
-  summary.peak_reserved_bytes = pool_ ? pool_->ledger().peak_reserved_bytes : now.peak_driver_bytes;
+  summary.peak_reserved_bytes = peak_reserved(now);
   summary.fragmentation_rate = fragmentation_ / requests;
   summary.driver_calls_steady = now.driver_allocations() - half_.driver_allocations();
   summary.maps_steady = now.maps - half_.maps;
@@ -119,9 +122,35 @@ WaySummary ServedWay::conclude() {
   for (engine::Model& model : models_) (void)model.unload();
   models_.clear();
   close_streams();
-  const device::DeviceCounters end = device_->counters();
-  summary.leaked_blocks = pool_ ? pool_->ledger().live_blocks : end.mallocs - end.frees;
+  summary.leaked_blocks = leaked_blocks();
   return summary;
+}
+
+// Of all pools together: what is one hole in one pool is none in another.
+double ServedWay::fragmentation_rate() const noexcept {
+  std::uint64_t free_bytes = 0;
+  std::uint64_t largest_bytes = 0;
+  for (const auto& pool : pools_) {
+    const pool::Ledger ledger = pool->ledger();
+    free_bytes += ledger.free_bytes;
+    largest_bytes = std::max(largest_bytes, ledger.largest_free_bytes);
+  }
+  return free_bytes == 0 ? 0 : 1 - static_cast<double>(largest_bytes) / static_cast<double>(free_bytes);
+}
+
+// Several pools don't peak together: then it is the device that knows.
+std::uint64_t ServedWay::peak_reserved(const device::DeviceCounters& counters) const noexcept {
+  return pools_.size() == 1 ? pools_.front()->ledger().peak_reserved_bytes : counters.peak_driver_bytes;
+}
+
+std::uint64_t ServedWay::leaked_blocks() const noexcept {
+  if (pools_.empty()) {
+    const device::DeviceCounters counters = device_->counters();
+    return counters.mallocs - counters.frees;
+  }
+  std::uint64_t blocks = 0;
+  for (const auto& pool : pools_) blocks += pool->ledger().live_blocks;
+  return blocks;
 }
 
 // Nearest rank, of the sorted times.

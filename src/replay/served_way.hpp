@@ -55,14 +55,16 @@ struct WaySummary {
 
 class ServedWay {
  public:
-  // `pool` (may be null: directly from the driver) is where `source` gets its memory.
-  ServedWay(std::shared_ptr<device::Device> device, std::shared_ptr<engine::MemorySource> source,
-            std::shared_ptr<pool::Pool> pool, bool time_is_modelled);
+  // `pools`: where its sources get their memory; none: directly from the driver.
+  ServedWay(std::shared_ptr<device::Device> device, std::vector<std::shared_ptr<pool::Pool>> pools,
+            bool time_is_modelled);
   ~ServedWay();
   ServedWay(const ServedWay&) = delete;
   ServedWay& operator=(const ServedWay&) = delete;
 
-  base::Status load(engine::Environment& environment, const std::string& path);
+  // All sources of a way count what is live together.
+  base::Status load(engine::Environment& environment, const std::string& path,
+                    const std::shared_ptr<engine::MemorySource>& source);
   // A stream for each of `lanes` lanes. Without this call lanes have none.
   base::Status open_streams(std::size_t lanes);
   engine::Model& model(std::size_t index) noexcept { return models_[index]; }
@@ -81,10 +83,13 @@ class ServedWay {
   std::optional<device::StreamHandle> stream_of(std::size_t lane) const noexcept;
   std::uint64_t percentile(std::size_t percent) const;
   void close_streams() noexcept;
+  double fragmentation_rate() const noexcept;
+  std::uint64_t peak_reserved(const device::DeviceCounters& counters) const noexcept;
+  std::uint64_t leaked_blocks() const noexcept;
 
   std::shared_ptr<device::Device> device_;
-  std::shared_ptr<engine::MemorySource> source_;
-  std::shared_ptr<pool::Pool> pool_;
+  std::shared_ptr<engine::MemorySource> source_;  // one of those that were loaded from
+  std::vector<std::shared_ptr<pool::Pool>> pools_;
   bool time_is_modelled_;
   std::vector<engine::Model> models_;
   std::vector<device::StreamHandle> streams_;

@@ -19,7 +19,8 @@ class LiveTable {
  public:
   LiveTable();
 
-  // An allocation, free, move or resize (of two events at one address the newer counts); others change nothing. A free gets sizes and tag of its allocation where known.
+  // An allocation, free, move or resize (of two events at one address the newer counts); others change nothing. A free
+  // gets sizes and tag of its allocation where known.
   void apply(TraceEvent* event);
   // By sequence.
   std::vector<TraceEvent> live() const;

@@ -90,6 +90,43 @@ class Run(unittest.TestCase):
         for part in ("stream", "events created", "identical, bit for bit"):
             self.assertIn(part, text)
 
+    def test_isolated_models_have_a_context_each_that_adds_up(self):
+        models = [model(name) for name in ("detection", "recognition", "classification")]
+        quotas = ["--quota", "recognition=16MiB:1GiB", "--quota", "classification=:64MiB"]
+        result = cistern("run", *models, "--requests", "12", "--isolate", "--streams", "4", *quotas, *SMALL, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        self.assertTrue(found["outputs_identical"])
+        self.assertEqual(found["leaked_blocks"], 0)
+        contexts, together = found["contexts"], found["contexts_together"]
+        self.assertEqual([one["name"] for one in contexts], ["detection", "recognition", "classification"])
+        by_name = {one["name"]: one for one in contexts}
+        self.assertEqual(by_name["recognition"]["minimum"], 16 << 20)
+        self.assertEqual(by_name["recognition"]["maximum"], 1 << 30)
+        self.assertEqual(by_name["classification"]["maximum"], 64 << 20)
+        for one in contexts:
+            self.assertLessEqual(one["allocated"], one["reserved"])
+            self.assertLessEqual(one["reserved"], one["maximum"])
+            self.assertEqual(one["borrowed"], max(0, one["reserved"] - one["minimum"]))
+            self.assertGreater(one["allocated"], 0)
+        for key in ("reserved", "minimum", "borrowed"):
+            self.assertEqual(sum(one[key] for one in contexts), together[key])
+        weights = {one["name"]: one["weight_bytes"] for one in found["models"]}
+        for one in contexts:  # nothing but weights is left when all requests were served
+            self.assertGreaterEqual(one["allocated"], weights[one["name"]])
+            self.assertLessEqual(one["allocated"], weights[one["name"]] * 1.1 + 256 * 1024)
+        self.assertLessEqual(together["reserved"], together["capacity"])
+        self.assertLessEqual(found["pool"]["overhead"], 1.25)  # of a few MB; 1.10 at full shapes
+
+    def test_a_context_reaches_its_own_maximum(self):
+        self.refused(3, "recognition", "--quota",
+                     words=[model("recognition"), "--isolate", "--quota", "recognition=:8MiB", "--requests", "1"])
+
+    def test_the_table_of_contexts(self):
+        text = cistern("run", model("classification"), "--requests", "2", "--isolate").stdout
+        for part in ("context", "borrowed", "together", "identical, bit for bit"):
+            self.assertIn(part, text)
+
     def test_one_request_after_the_other_has_no_streams(self):
         result = cistern("run", model("classification"), "--requests", "3", "--json")
         found = json.loads(result.stdout)
@@ -134,6 +171,12 @@ class Run(unittest.TestCase):
         self.refused(2, "--reqests", "--requests", words=[good, "--reqests", "3"])
         self.refused(2, "--device", "npu", words=[good, "--device", "npu"])
         self.refused(2, "--streams", "64", words=[good, "--streams", "65"])
+        self.refused(2, "--isolate", words=[good, "--quota", "classification=1MiB:2MiB"])
+        self.refused(2, "MODEL=MIN:MAX", words=[good, "--isolate", "--quota", "classification"])
+        self.refused(2, "promises more", words=[good, "--isolate", "--quota", "classification=2MiB:1MiB"])
+        self.refused(2, "elsewhere", words=[good, "--isolate", "--quota", "elsewhere=1MiB:2MiB"])
+        self.refused(2, "twice", words=[good, "--isolate", "--quota", "classification=:1GiB", "--quota",
+                                        "classification=:2GiB"])
         self.refused(2, "--dim", words=[good, "--dim", "classification:x"])
         self.refused(2, "elsewhere", words=[good, "--dim", "elsewhere:x:0=1"])
         self.refused(2, "CISTERN_POLICY", words=[good], CISTERN_POLICY="NONE")
