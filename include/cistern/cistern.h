@@ -213,6 +213,9 @@ typedef struct cistern_pool_options {
   uint64_t compact_step_us;     /* nobody waits longer for compaction that is not his own; 0: 500 */
 
   uint64_t minimum_bytes; /* of the device's memory, promised to this pool, see contexts.h; rounded up to pages */
+  /* Bytes behind each block that nobody may write, at most 1 MiB; 0: none. Where the host can reach the memory they are
+   * looked at when the block is freed; a write there is an error in the log and counts as an overrun. */
+  uint64_t red_zone_bytes;
 } cistern_pool_options_t;
 
 /* Fills in the defaults as numbers, for a look or a change; struct_size must be set. A zeroed struct means the same. */
@@ -401,6 +404,7 @@ typedef struct cistern_ledger {
   uint64_t moves;        /* times a movable block was copied elsewhere to make room */
   uint64_t moved_bytes;
   uint64_t void_moves; /* copies given up because the block was pinned or freed meanwhile */
+  uint64_t overruns;   /* blocks that somebody wrote past the end of, as their red zones tell */
 } cistern_ledger_t;
 
 /* A consistent copy. Cheap. */

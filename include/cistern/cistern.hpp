@@ -302,6 +302,7 @@ class Pool {
     given.compact_max_blocks = options.compact_max_blocks;
     given.compact_step_us = options.compact_step_us;
     given.minimum_bytes = options.minimum_bytes;
+    given.red_zone_bytes = options.red_zone_bytes;
     return create_from(device, &given);
   }
   // Live blocks are gone then; their number is returned.

@@ -58,6 +58,7 @@ struct PoolOptions {
   std::uint64_t compact_max_blocks = 0;
   std::uint64_t compact_step_us = 0;
   std::uint64_t minimum_bytes = 0;
+  std::uint64_t red_zone_bytes = 0;
 
   // Defaults, and what the CISTERN_* variables set.
   static Result<PoolOptions> try_from_environment() {
@@ -85,6 +86,7 @@ struct PoolOptions {
     options.compact_max_blocks = from.compact_max_blocks;
     options.compact_step_us = from.compact_step_us;
     options.minimum_bytes = from.minimum_bytes;
+    options.red_zone_bytes = from.red_zone_bytes;
     return options;
   }
 #if CISTERN_HAS_EXCEPTIONS

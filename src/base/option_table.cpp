@@ -150,6 +150,15 @@ std::vector<OptionSpec> stream_options() {
        .doc = "Memory that is freed without naming a stream is reused only when the work is complete that the default "
               "stream and all streams known to the pool (15 at most) had then: for programs that free too early.",
        .aliases = {}},
+      {.name = "CISTERN_RED_ZONE_BYTES",
+       .type = OptionType::bytes,
+       .range = "0..1MiB",
+       .default_value = "0",
+       .doc =
+           "For debugging: so many bytes behind each block that nobody may write. Where the host can reach the memory "
+           "they are looked at when the block is freed; who wrote past a block's end is an error in the log.",
+       .aliases = {},
+       .max_value = static_cast<double>(kMiB)},
   };
 }
 

@@ -77,6 +77,7 @@ cistern_ledger_t ledger_to_c(const pool::Ledger& ledger) noexcept {
   out.moves = ledger.moves;
   out.moved_bytes = ledger.moved_bytes;
   out.void_moves = ledger.void_moves;
+  out.overruns = ledger.overruns;
   return out;
 }
 

@@ -64,6 +64,7 @@ base::Result<pool::PoolOptions> pool_options_from_c(const cistern_pool_options_t
   options.initial_bytes = given.initial_bytes;
   options.limit_bytes = given.limit_bytes;
   options.minimum_bytes = given.minimum_bytes;
+  options.red_zone_bytes = given.red_zone_bytes;
   options.page_bytes = given.page_bytes;
   if (given.round_bytes != 0) options.round_bytes = given.round_bytes;
   options.growth_bytes = given.growth_bytes;
@@ -102,6 +103,7 @@ cistern_pool_options_t pool_options_to_c(const pool::PoolOptions& options) noexc
   out.initial_bytes = options.initial_bytes;
   out.limit_bytes = options.limit_bytes;
   out.minimum_bytes = options.minimum_bytes;
+  out.red_zone_bytes = options.red_zone_bytes;
   out.page_bytes = options.page_bytes;
   out.round_bytes = options.round_bytes;
   out.growth_bytes = options.growth_bytes;

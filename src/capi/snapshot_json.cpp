@@ -64,6 +64,7 @@ void write_ledger(JsonWriter& json, const pool::Ledger& ledger) {
   json.member("moves", ledger.moves);
   json.member("moved_bytes", ledger.moved_bytes);
   json.member("void_moves", ledger.void_moves);
+  json.member("overruns", ledger.overruns);
   json.member("fragmentation_rate", ledger.fragmentation_rate());
   json.member("overhead", ledger.overhead());
   json.end_object();

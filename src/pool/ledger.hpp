@@ -52,6 +52,7 @@ struct Ledger {
   std::uint64_t moves = 0;         // times a block was copied elsewhere to make room
   std::uint64_t moved_bytes = 0;
   std::uint64_t void_moves = 0;  // copies given up because the block was pinned or freed meanwhile
+  std::uint64_t overruns = 0;    // blocks that somebody wrote past the end of, as their red zones tell
 
   // 1 - largest hole / all holes; 0 when there are none.
   double fragmentation_rate() const noexcept {

@@ -14,7 +14,7 @@ base::Result<device::Address> allocate_observed(PoolCore& pool, const Allocation
   event.caller = caller;
   if (served.is_ok()) {
     event.address = served.value();
-    event.granted_bytes = base::round_up(request.bytes, pool.options.round_bytes);
+    event.granted_bytes = base::round_up(request.bytes + pool.rules.red_zone_bytes, pool.rules.round_bytes);
   } else {
     const base::StatusCode code = served.status().code();
     if (code != base::StatusCode::out_of_memory && code != base::StatusCode::limit_exceeded) return served;

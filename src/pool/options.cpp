@@ -82,6 +82,7 @@ base::Result<PoolOptions> pool_options_from(const base::OptionSet& given) {
   options.direct_bytes = set.bytes("CISTERN_DIRECT_BYTES");
   options.stream_waits = set.flag("CISTERN_STREAM_WAITS");
   options.quarantine = set.flag("CISTERN_QUARANTINE");
+  options.red_zone_bytes = set.bytes("CISTERN_RED_ZONE_BYTES");
   options.step_us = static_cast<std::uint64_t>(set.integer("CISTERN_COMPACT_STEP_US"));
   options.compact_interval_ms = static_cast<std::uint64_t>(set.integer("CISTERN_COMPACT_INTERVAL_MS"));
   options.compact_threshold = set.real("CISTERN_COMPACT_THRESHOLD");

@@ -48,7 +48,8 @@ struct PoolOptions {
   std::uint64_t compact_max_blocks = 10000;  // or above this many blocks
   const base::Clock* clock = nullptr;        // of budgets and pauses; null: the machine's. Outlives the pool
   bool stream_waits = false;  // a stream may be made to wait, on the device, for another's work, to get its memory
-  bool quarantine = false;    // what is freed without a stream waits for the work of all streams
+  std::uint64_t red_zone_bytes = 0;  // behind each block, looked at when it is freed (see red_zones.hpp); at most 1 MiB
+  bool quarantine = false;           // what is freed without a stream waits for the work of all streams
 };
 
 std::string_view policy_name(core::FitPolicy policy) noexcept;      // "best_fit", ...

@@ -56,6 +56,10 @@ base::Status check_sizes(const PoolOptions& options, const device::DeviceInfo& d
                                 "at least 1");
   }
   if (status.is_ok()) {
+    status = check_bytes_option("red_zone_bytes", options.red_zone_bytes, options.red_zone_bytes <= base::kMiB,
+                                "at most 1 MiB");
+  }
+  if (status.is_ok()) {
     status = check_bytes_option("initial_bytes", options.initial_bytes, options.initial_bytes <= options.limit_bytes,
                                 "at most the limit of " + std::to_string(options.limit_bytes));
   }
@@ -120,6 +124,7 @@ RequestRules rules_of(const PoolCore& pool) {
   rules.round_bytes = options.round_bytes;
   rules.page_bytes = options.page_bytes;
   if (options.direct_bytes != 0) rules.direct_from_bytes = options.direct_bytes;
+  rules.red_zone_bytes = options.red_zone_bytes;
   rules.has_magazines = options.magazine_bytes != 0 && pool.page_arena != nullptr;
   return rules;
 }
@@ -176,6 +181,8 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->device = std::move(device);
   impl->account = next_account.fetch_add(1, std::memory_order_relaxed);
   impl->observer = std::move(observer);
+  if (impl->options.red_zone_bytes != 0) impl->red_zones = std::make_unique<RedZones>(*impl->device);
+  impl->is_watched = impl->observer || impl->red_zones;
   static const base::SteadyClock steady_clock;
   impl->clock = options.clock != nullptr ? options.clock : &steady_clock;
   impl->rescue_steps = std::move(extra_steps);
@@ -233,8 +240,8 @@ Pool::~Pool() {
 }
 
 base::Result<device::Address> Pool::allocate(const AllocationRequest& request) noexcept {
-  if (impl_->observer) [[unlikely]] {
-    return allocate_observed(*impl_, request, __builtin_return_address(0));
+  if (impl_->is_watched) [[unlikely]] {
+    return allocate_watched(*impl_, request, __builtin_return_address(0));
   }
   return serve(*impl_, request);
 }
@@ -242,15 +249,15 @@ base::Result<device::Address> Pool::allocate(const AllocationRequest& request) n
 base::Result<device::Address> Pool::allocate(std::uint64_t bytes) noexcept {
   AllocationRequest request;
   request.bytes = bytes;
-  if (impl_->observer) [[unlikely]] {
-    return allocate_observed(*impl_, request, __builtin_return_address(0));
+  if (impl_->is_watched) [[unlikely]] {
+    return allocate_watched(*impl_, request, __builtin_return_address(0));
   }
   return serve(*impl_, request);
 }
 
 base::Status Pool::free(device::Address address) noexcept {
-  if (impl_->observer) [[unlikely]] {
-    return name_owner(*impl_, address, free_observed(*impl_, address, std::nullopt, __builtin_return_address(0)));
+  if (impl_->is_watched) [[unlikely]] {
+    return name_owner(*impl_, address, free_watched(*impl_, address, std::nullopt, __builtin_return_address(0)));
   }
   base::Status freed = give_up(*impl_, address);
   if (!freed.is_ok()) [[unlikely]]
@@ -259,8 +266,8 @@ base::Status Pool::free(device::Address address) noexcept {
 }
 
 base::Status Pool::free_async(device::Address address, device::StreamHandle stream) noexcept {
-  if (impl_->observer) [[unlikely]] {
-    return name_owner(*impl_, address, free_observed(*impl_, address, stream, __builtin_return_address(0)));
+  if (impl_->is_watched) [[unlikely]] {
+    return name_owner(*impl_, address, free_watched(*impl_, address, stream, __builtin_return_address(0)));
   }
   base::Status freed = give_up_on(*impl_, address, stream);
   if (!freed.is_ok()) [[unlikely]]

@@ -29,6 +29,7 @@
 #include "pool/pauses.hpp"
 #include "pool/pool_mutex.hpp"
 #include "pool/pressure.hpp"
+#include "pool/red_zones.hpp"
 #include "pool/rescue.hpp"
 #include "pool/stream_queues.hpp"
 #include "pool/text_table.hpp"
@@ -62,6 +63,7 @@ struct RequestRules {
   std::uint64_t round_bytes = core::kGranuleBytes;  // a power of two
   std::uint64_t page_bytes = 0;                     // a power of two, or 0: this pool maps no pages
   std::uint64_t direct_from_bytes = ~std::uint64_t{0};
+  std::uint64_t red_zone_bytes = 0;  // behind what was asked for
   bool has_magazines = false;
 };
 
@@ -78,6 +80,8 @@ struct PoolCore {
   PoolOptions options;
   std::vector<std::unique_ptr<RescueStep>> rescue_steps;  // by order()
   std::shared_ptr<Observer> observer;                     // null: nobody is told of events
+  std::unique_ptr<RedZones> red_zones;                    // null: they are off
+  bool is_watched = false;                                // by an observer or red zones
   RequestRules rules;
   const base::Clock* clock = nullptr;  // of budgets and pauses
 

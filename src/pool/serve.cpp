@@ -43,7 +43,7 @@ bool measure(const PoolCore& pool, const AllocationRequest& request, Need* need)
   const bool flagged_well = (request.flags & ~std::uint32_t{kFlagPinned}) == 0;
   if (request.bytes == 0 || !aligned_well || !flagged_well) return false;
   need->alignment = std::max(request.alignment, rules.least_alignment);
-  const std::uint64_t rounded = base::round_up(request.bytes, rules.round_bytes);
+  const std::uint64_t rounded = base::round_up(request.bytes + rules.red_zone_bytes, rules.round_bytes);
   // Sizes near 2^64 wrap when rounded; no device has them, so they are out of memory like any other giant.
   need->bytes = rounded < request.bytes ? request.bytes : rounded;
   // A block of whole pages that began inside a page would hold one page more for as long as it lives, and leave in both
