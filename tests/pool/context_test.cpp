@@ -5,6 +5,7 @@
 
 #include "device/tracked_device.hpp"
 #include "pool/context_fixture.hpp"
+#include "pool/stream_fixture.hpp"
 
 namespace cistern::pool {
 namespace {
@@ -253,6 +254,36 @@ TEST(ContextStreams, PagesThatWorkStillUsesAreNotLentBeforeItIsComplete) {
   ASSERT_TRUE(lender.value()->free_async(block.value(), stream.value()).is_ok());
   EXPECT_TRUE(borrower.value()->allocate(12 * kMiB).is_ok());
   EXPECT_TRUE(is_done) << "the pages went to others while work could use them";
+}
+
+// Streams are the device's, so one context's memory may be freed in the order of a stream that another one works on.
+TEST(ContextStreams, AStreamOfAnotherContextIsWaitedForLikeAnOwn) {
+  const auto device = StreamPool::stepped();
+  const TestDevice on(device);
+  const auto mine = on.make("mine", 0).take();
+  const auto theirs = on.make("theirs", 0).take();
+  const device::StreamHandle my_stream = device->create_stream().take();
+  const device::StreamHandle their_stream = device->create_stream().take();
+  const auto allocate = [](Pool& pool, device::StreamHandle stream) {
+    AllocationRequest request;
+    request.bytes = kMiB;
+    request.stream = stream;
+    return pool.allocate(request).take();
+  };
+  const device::Address their_block = allocate(*theirs, their_stream);
+  const device::Address block = allocate(*mine, my_stream);
+  EXPECT_TRUE(device->submit(their_stream, {}).is_ok());
+  EXPECT_TRUE(mine->free_async(block, their_stream).is_ok());
+  const device::Address early = allocate(*mine, my_stream);
+  EXPECT_NE(early, block) << "work on it is pending";
+  EXPECT_TRUE(device->step(their_stream).value());
+  const device::Address late = allocate(*mine, my_stream);
+  EXPECT_EQ(late, block);
+  EXPECT_EQ(mine->free_async(their_block, their_stream).code(), StatusCode::wrong_context);
+  EXPECT_EQ(mine->record_use(their_block, my_stream).code(), StatusCode::wrong_context);
+  EXPECT_TRUE(mine->free(early).is_ok());
+  EXPECT_TRUE(mine->free(late).is_ok());
+  EXPECT_TRUE(theirs->free(their_block).is_ok());
 }
 
 }  // namespace
