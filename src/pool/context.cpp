@@ -119,6 +119,7 @@ base::Result<ContextId> ContextSet::join(PoolCore& pool, std::uint64_t minimum, 
   impl_->spoken_for += member.spoken_for();
   impl_->promised += minimum;
   impl_->members.emplace(id, std::move(member));
+  pool.context = id;  // before the mutex is given up: from then on others visit this pool
   return id;
 }
 

@@ -61,7 +61,8 @@ class ContextSet {
   ContextSet& operator=(const ContextSet&) = delete;
 
   // The pool becomes a context, with nothing. limit_exceeded: all minima together exceed the capacity; out_of_memory:
-  // others have borrowed what would be promised, *missing bytes of it.
+  // others have borrowed what would be promised, *missing bytes of it. Sets pool.context; others may visit the pool,
+  // complete but for its contents, from then on.
   base::Result<ContextId> join(PoolCore& pool, std::uint64_t minimum, std::uint64_t maximum, std::uint64_t* missing);
   // Nobody visits the pool any more when this returns: it is about to end.
   void close(ContextId id) noexcept;

@@ -165,8 +165,8 @@ TEST_P(RoundTrip, ANewFileKnowsWhatIsLive) {
   auto recorder = Recorder::start(options);
   RecordedPool pool(recorder);
   const device::Address kept = pool::must_allocate(*pool.pool, 777);
-  for (int i = 0; i < 40; ++i) {
-    for (int j = 0; j < 200; ++j) ASSERT_TRUE(pool->free(pool::must_allocate(*pool.pool, 4096)).is_ok());
+  for (int i = 0; i < 160; ++i) {  // few events between two flushes: a file is ended only there
+    for (int j = 0; j < 50; ++j) ASSERT_TRUE(pool->free(pool::must_allocate(*pool.pool, 4096)).is_ok());
     recorder->flush();
   }
   recorder->stop();
