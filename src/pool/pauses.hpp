@@ -31,6 +31,12 @@ struct PauseCounts {
     for (const std::uint64_t each : counts) sum += each;
     return sum;
   }
+  // Those of another pool, too.
+  void add(const PauseCounts& other) noexcept {
+    for (unsigned i = 0; i < kBuckets; ++i) counts[i] += other.counts[i];
+    longest_ns = std::max(longest_ns, other.longest_ns);
+    total_ns += other.total_ns;
+  }
   // No more than `share` (0..1) of the pauses are longer than this: the end of a bucket, or the longest pause.
   std::uint64_t quantile_ns(double share) const noexcept {
     const double wanted = share * static_cast<double>(count());

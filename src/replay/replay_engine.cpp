@@ -94,14 +94,9 @@ class FirstPass {
     report_->compaction.pauses = step_pauses_.read();
     report_->ledger = target_.ledger();
     report_->calls = target_.counters();
-    if (samples_ > 0) {
-      report_->fragmentation.samples = samples_;
-      report_->fragmentation.mean_rate = rates_ / static_cast<double>(samples_);
-      report_->fragmentation.mean_exposure = exposures_ / static_cast<double>(samples_);
-    }
-    if (samples_of_holes_ > 0) {
-      report_->fragmentation.mean_stitchable_share = stitchable_ / static_cast<double>(samples_of_holes_);
-    }
+    const std::uint64_t every_events = report_->fragmentation.every_events;
+    report_->fragmentation = sampler_.samples();
+    report_->fragmentation.every_events = every_events;
     base::Status refused = free_the_rest();
     if (watch_) report_->check = watch_->found();
     return refused;
@@ -182,16 +177,9 @@ class FirstPass {
 
   void sample() {
     const pool::Ledger ledger = target_.ledger();
-    const double rate = ledger.fragmentation_rate();
-    const double exposure = recent_sizes_.exposure(ledger.largest_free_bytes, ledger.free_bytes);
-    ++samples_;
-    rates_ += rate;
-    exposures_ += exposure;
-    report_->fragmentation.max_rate = std::max(report_->fragmentation.max_rate, rate);
-    report_->fragmentation.max_exposure = std::max(report_->fragmentation.max_exposure, exposure);
+    sampler_.add(ledger.fragmentation_rate(), recent_sizes_.exposure(ledger.largest_free_bytes, ledger.free_bytes));
     if (target_.pool() == nullptr || ledger.free_bytes == 0) return;
-    ++samples_of_holes_;
-    stitchable_ += target_.pool()->snapshot().stitchable_share();
+    sampler_.add_stitchable(target_.pool()->snapshot().stitchable_share());
   }
 
   // What the trace never freed.
@@ -213,11 +201,7 @@ class FirstPass {
   core::ExposureWindow recent_sizes_;
   const base::SteadyClock clock_;
   Moved moved_;
-  std::uint64_t samples_ = 0;
-  double rates_ = 0;
-  double exposures_ = 0;
-  std::uint64_t samples_of_holes_ = 0;
-  double stitchable_ = 0;
+  FragmentationSampler sampler_;
   pool::PauseHistogram step_pauses_;
 };
 

@@ -15,6 +15,7 @@
 #include "pool/options.hpp"
 #include "pool/pauses.hpp"
 #include "replay/content_watch.hpp"
+#include "replay/fragmentation.hpp"
 #include "replay/replay_target.hpp"
 #include "replay/replay_timing.hpp"
 #include "replay/trace_data.hpp"
@@ -63,19 +64,6 @@ struct FailedEvent {
   std::uint64_t largest_free_bytes = 0;
   std::uint64_t free_bytes = 0;
   std::uint64_t reserved_bytes = 0;
-};
-
-// How fragmented memory was, looked at every so many events.
-struct FragmentationSamples {
-  std::uint64_t every_events = 0;
-  std::uint64_t samples = 0;
-  double mean_rate = 0;
-  double max_rate = 0;
-  double mean_exposure = 0;
-  double max_exposure = 0;
-  // Of the bytes of holes, those in whole pages that may move, which stitching can use: the mean of the samples where
-  // there was a hole. 0 where there is no pool.
-  double mean_stitchable_share = 0;
 };
 
 // Requests that no hole could hold and in which pages or blocks were moved.

@@ -72,11 +72,7 @@ void ServedWay::begin_second_half() {
 
 Result<engine::Outputs> ServedWay::run(std::size_t model, const std::vector<engine::Tensor>& inputs, std::size_t lane) {
   auto outputs = models_[model].run(inputs, stream_of(lane));
-  if (!pools_.empty()) {
-    const double rate = fragmentation_rate();
-    const std::lock_guard lock(mutex_);
-    fragmentation_ += rate;
-  }
+  if (!pools_.empty()) look_at_holes();
   return outputs;
 }
 
@@ -112,7 +108,8 @@ WaySummary ServedWay::conclude() {
   summary.compute_ns_total = compute_ns_;
   summary.peak_live_bytes = source_->live().peak();
   summary.peak_reserved_bytes = peak_reserved(now);
-  summary.fragmentation_rate = fragmentation_ / requests;
+  summary.fragmentation = fragmentation_.samples();
+  add_pauses(&summary);
   summary.driver_calls_steady = now.driver_allocations() - half_.driver_allocations();
   summary.maps_steady = now.maps - half_.maps;
   summary.streams = by_stream_;
@@ -126,16 +123,32 @@ WaySummary ServedWay::conclude() {
   return summary;
 }
 
-// Of all pools together: what is one hole in one pool is none in another.
-double ServedWay::fragmentation_rate() const noexcept {
+// Of all pools together. What is a hole in one pool is none in another: exposure is that of the pool which is worst
+// off.
+void ServedWay::look_at_holes() {
   std::uint64_t free_bytes = 0;
   std::uint64_t largest_bytes = 0;
+  std::uint64_t stitchable_bytes = 0;
+  double exposure = 0;
   for (const auto& pool : pools_) {
-    const pool::Ledger ledger = pool->ledger();
-    free_bytes += ledger.free_bytes;
-    largest_bytes = std::max(largest_bytes, ledger.largest_free_bytes);
+    const pool::Snapshot snapshot = pool->snapshot();
+    free_bytes += snapshot.ledger.free_bytes;
+    largest_bytes = std::max(largest_bytes, snapshot.ledger.largest_free_bytes);
+    stitchable_bytes += snapshot.stitchable_bytes;
+    exposure = std::max(exposure, snapshot.ledger.exposure);
   }
-  return free_bytes == 0 ? 0 : 1 - static_cast<double>(largest_bytes) / static_cast<double>(free_bytes);
+  const std::lock_guard lock(mutex_);
+  const auto all = static_cast<double>(free_bytes);
+  fragmentation_.add(free_bytes == 0 ? 0 : 1 - static_cast<double>(largest_bytes) / all, exposure);
+  if (free_bytes != 0) fragmentation_.add_stitchable(static_cast<double>(stitchable_bytes) / all);
+}
+
+void ServedWay::add_pauses(WaySummary* summary) const {
+  for (const auto& pool : pools_) {
+    const pool::Snapshot snapshot = pool->snapshot();
+    summary->requester_pauses.add(snapshot.requester_pauses);
+    summary->other_pauses.add(snapshot.other_pauses);
+  }
 }
 
 // Several pools don't peak together: then it is the device that knows.

@@ -19,7 +19,9 @@
 #include "device/device.hpp"
 #include "engine/memory_source.hpp"
 #include "engine/session.hpp"
+#include "pool/pauses.hpp"
 #include "pool/pool.hpp"
+#include "replay/fragmentation.hpp"
 
 namespace cistern::replay {
 
@@ -40,7 +42,9 @@ struct WaySummary {
   std::uint64_t compute_ns_total = 0;  // the rest of the requests' time
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
-  double fragmentation_rate = 0;          // mean of the rates while each request's outputs are held; 0 without a pool
+  FragmentationSamples fragmentation;     // while each request's outputs are held; of all pools together
+  pool::PauseCounts requester_pauses;     // waits of requests for the compaction that they needed
+  pool::PauseCounts other_pauses;         // what compaction kept everybody else waiting, at most
   std::uint64_t driver_calls_steady = 0;  // driver allocations and page creations in the second half of the run
   std::uint64_t maps_steady = 0;          // pages mapped in the second half
   std::uint64_t leaked_blocks = 0;        // live after all models were unloaded
@@ -83,7 +87,8 @@ class ServedWay {
   std::optional<device::StreamHandle> stream_of(std::size_t lane) const noexcept;
   std::uint64_t percentile(std::size_t percent) const;
   void close_streams() noexcept;
-  double fragmentation_rate() const noexcept;
+  void look_at_holes();
+  void add_pauses(WaySummary* summary) const;
   std::uint64_t peak_reserved(const device::DeviceCounters& counters) const noexcept;
   std::uint64_t leaked_blocks() const noexcept;
 
@@ -100,7 +105,7 @@ class ServedWay {
   std::vector<std::uint64_t> memory_ns_;  // a request
   std::uint64_t compute_ns_ = 0;
   std::uint64_t allocations_ = 0;
-  double fragmentation_ = 0;
+  FragmentationSampler fragmentation_;
   device::DeviceCounters half_;
 };
 

@@ -61,6 +61,14 @@ class Run(unittest.TestCase):
         self.assertGreaterEqual(pool["memory_ns_per_request_p99"], pool["memory_ns_per_request_p50"])
         self.assertGreater(pool["memory_ns_per_request_p50"], 0)
         self.assertGreaterEqual(pool["fragmentation_rate"], 0)
+        self.assertLessEqual(pool["exposure_mean"], pool["exposure_max"])
+        self.assertTrue(0 < pool["stitchable_share_mean"] <= 1, pool["stitchable_share_mean"])
+        waits, holds = pool["requester_pauses"], pool["other_pauses"]
+        self.assertGreater(waits["count"], 0)  # shapes differ: some requests were served by stitching
+        self.assertGreaterEqual(holds["count"], waits["count"])
+        for pauses in (waits, holds):
+            self.assertTrue(0 < pauses["ns_p50"] <= pauses["ns_p99"] <= pauses["ns_longest"] <= pauses["ns_total"])
+        self.assertEqual(direct["requester_pauses"]["count"], 0)
 
     def test_host_memory_and_every_growth_compute_the_same(self):
         other_policy = ["--policy", "first_fit", "--on-miss", "grow_first"]
