@@ -63,12 +63,19 @@ class Run(unittest.TestCase):
         self.assertGreaterEqual(pool["fragmentation_rate"], 0)
         self.assertLessEqual(pool["exposure_mean"], pool["exposure_max"])
         self.assertTrue(0 < pool["stitchable_share_mean"] <= 1, pool["stitchable_share_mean"])
-        waits, holds = pool["requester_pauses"], pool["other_pauses"]
+
+    def test_pauses_of_compaction(self):
+        varied = ["--dim", "detection:0:2=64:320:32", "--dim", "detection:0:3=64:320:32", "--page-bytes", "64KiB"]
+        result = cistern("run", model("detection"), model("recognition"), "--requests", "12", *varied, "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        waits, holds = found["pool"]["requester_pauses"], found["pool"]["other_pauses"]
         self.assertGreater(waits["count"], 0)  # shapes differ: some requests were served by stitching
         self.assertGreaterEqual(holds["count"], waits["count"])
         for pauses in (waits, holds):
             self.assertTrue(0 < pauses["ns_p50"] <= pauses["ns_p99"] <= pauses["ns_longest"] <= pauses["ns_total"])
-        self.assertEqual(direct["requester_pauses"]["count"], 0)
+        self.assertEqual(found["direct"]["requester_pauses"]["count"], 0)
+        self.assertIn("waits for compaction", cistern("run", model("classification"), "--requests", "2").stdout)
 
     def test_host_memory_and_every_growth_compute_the_same(self):
         other_policy = ["--policy", "first_fit", "--on-miss", "grow_first"]
