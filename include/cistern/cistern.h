@@ -248,10 +248,10 @@ enum { /* lifetime: how long the block is likely to live; a hint */
        CISTERN_LIFETIME_PERSISTENT = 1,
        CISTERN_LIFETIME_WEIGHTS = 2
 };
-enum {                                /* flags of an allocation */
-       CISTERN_ALLOCATION_PINNED = 1, /* the block's place and its pages never change while it lives */
+enum {                                 /* flags of an allocation */
+       CISTERN_ALLOCATION_PINNED = 1,  /* the block's place and its pages never change while it lives */
        CISTERN_ALLOCATION_MOVABLE = 2, /* seen only: the block belongs to a handle, see movable.h */
-       CISTERN_ALLOCATION_ELASTIC = 4 /* seen only: the part of an elastic buffer that has memory, see elastic.h */
+       CISTERN_ALLOCATION_ELASTIC = 4  /* seen only: the part of an elastic buffer that has memory, see elastic.h */
 };
 
 typedef struct cistern_allocation {

@@ -38,8 +38,8 @@ ArenaSnapshot snapshot_arena(const PoolCore& pool, const Arena& arena) {
     block.address = arena.address_of(view.range.offset);
     block.bytes = view.range.bytes;
     block.state = view.state;
-    block.is_reserved = view.state == core::BlockState::moving && &arena == pool.page_arena &&
-                        pool.elastics.is_rest(view.range);
+    block.is_reserved =
+        view.state == core::BlockState::moving && &arena == pool.page_arena && pool.elastics.is_rest(view.range);
     const core::BlockRecord& record = blocks.record(index);
     block.is_cached = view.state == core::BlockState::live && cached_in(record) != 0;
     if (view.state == core::BlockState::live && !block.is_cached) {
