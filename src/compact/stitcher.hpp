@@ -8,7 +8,7 @@
 // live bytes has no room for. Each costs page moves that a driver takes a millisecond for, while a few more pages would
 // end them for ever. As nobody knows beforehand which loads do, stitches are paid until they have moved as many pages
 // as the pool has; then one miss grows the pool instead, while it stays within a few per cent of its peak of live bytes
-// (slack_percent).
+// (slack_percent). Where that is not enough, stitches go on, and the longer they do, the further the pool may grow.
 #pragma once
 
 #include <memory>
