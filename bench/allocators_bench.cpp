@@ -103,8 +103,9 @@ void enter_one_thread(const std::string& name, bool has_footprint, const Make& m
 template <typename Make>
 void enter_threads(const std::string& name, const Make& make) {
   for (const auto& [row, prepared] : workloads().threads) {
-    benchmark::RegisterBenchmark((row + "/" + name).c_str(), [&each = prepared, make,
-                                                              found = Found{}](benchmark::State& state) mutable {
+    const std::string title = std::string(row).append("/").append(name);
+    benchmark::RegisterBenchmark(title.c_str(), [&each = prepared, make,
+                                                 found = Found{}](benchmark::State& state) mutable {
       measure_threads(state, each, make, &found);
     })->UseManualTime();
   }

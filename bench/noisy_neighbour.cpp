@@ -28,7 +28,7 @@ namespace {
 using namespace cistern;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kPage = 64 * 1024;
+constexpr std::uint64_t kPage = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMinimum = 64 * kPage;
 constexpr unsigned kQuiet = 3;
 constexpr unsigned kNoisyThreads = 2;

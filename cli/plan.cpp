@@ -164,7 +164,7 @@ class PlanVerb final : public Verb {
     if (!read.is_ok()) return read.take_status();
     replay::TraceData trace = read.take();
     for (const std::string& missing : trace.missing) {
-      std::fputs((path + ": the trace " + missing + "\n").c_str(), stderr);
+      std::fprintf(stderr, "%s: the trace %s\n", path.c_str(), missing.c_str());
     }
     PlannedTrace planned{.path = path,
                          .name = trace.name,

@@ -84,7 +84,9 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Candidate& ca
 
 std::string environment_lines(const Candidate& candidate) {
   std::string text;
-  for (const auto& [name, value] : settings_of(candidate)) text += "  export " + name + "=" + value + "\n";
+  for (const auto& [name, value] : settings_of(candidate)) {
+    text.append("  export ").append(name).append("=").append(value).append("\n");
+  }
   return text;
 }
 

@@ -17,8 +17,6 @@
 #include "base/options.hpp"
 #include "engine/shape_rules.hpp"
 
-extern char** environ;
-
 namespace cistern::acl {
 namespace {
 

@@ -32,7 +32,7 @@ struct OmFile {
 
   static bool is_om(std::span<const std::byte> file) noexcept;
   // corrupted where the file contradicts itself; unsupported where it is encrypted or holds several models.
-  static base::Result<OmFile> read(std::span<const std::byte> file);
+  static base::Result<OmFile> read(std::span<const std::byte> bytes);
   // "input data[1,3,224,224] 602112 bytes; output ...; work 1.2 MiB, weights 98 MiB", for people.
   std::string describe() const;
 };

@@ -111,7 +111,7 @@ aclError aclrtMemPoolCreate(aclrtMemPool* memPool, const aclrtMemPoolProps* pool
   });
 }
 
-aclError aclrtMemPoolDestroy(const aclrtMemPool memPool) {
+aclError aclrtMemPoolDestroy(aclrtMemPool memPool) {
   return enter_running("aclrtMemPoolDestroy", [&](const Runtime& runtime) -> Outcome {
     const std::shared_ptr<MemoryPool> pool = memory_pools().withdraw(memPool);
     if (pool == nullptr) return memory_pools().explain(memPool);

@@ -47,7 +47,7 @@ Outcome DevicePool::create_of_host(std::shared_ptr<DevicePool>* pool) {
   options.name = "host";
   cistern_pool_t* handle = nullptr;
   status = cistern_pool_create(device, &options, &handle);
-  const Outcome outcome = outcome_of_call(status);
+  Outcome outcome = outcome_of_call(status);
   static_cast<void>(cistern_device_close(device));  // the pool keeps it
   if (outcome.is_ok()) pool->reset(new DevicePool(nullptr, handle, options.name));
   return outcome;

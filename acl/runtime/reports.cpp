@@ -64,8 +64,8 @@ Outcome Reports::launch(aclrtCallback function, void* user, bool blocks, Stream&
 }
 
 Outcome Reports::deliver(const std::shared_ptr<Report>& report, StreamKey stream, bool blocks) {
-  const Outcome never{ACL_ERROR_STREAM_NOT_SUBSCRIBE,
-                      "a callback never ran: its stream lost its thread (aclrtUnSubscribeReport) before"};
+  Outcome never{ACL_ERROR_STREAM_NOT_SUBSCRIBE,
+                "a callback never ran: its stream lost its thread (aclrtUnSubscribeReport) before"};
   std::unique_lock lock(mutex_);
   const auto place = subscriptions_.find(stream);
   if (place == subscriptions_.end()) return never;

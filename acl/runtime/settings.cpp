@@ -1,11 +1,11 @@
 #include "acl/runtime/settings.hpp"
 
+#include <unistd.h>
+
 #include <string>
 
 #include "base/options.hpp"
 #include "capi/private_access.hpp"
-
-extern char** environ;
 
 namespace cistern::acl {
 

@@ -112,8 +112,8 @@ std::vector<OptionSpec> growth_options() {
        .default_value = "2",
        .doc =
            "Under STITCH_FIRST: how far above its peak of live bytes the pool may grow, to end stitches that recur. It "
-           "does so once it has moved as many pages as it has since it last grew; up to twice as far once it has moved 32 "
-           "times as many, four times as far for 256 times. 0 is never.",
+           "does so once it has moved as many pages as it has since it last grew; up to twice as far once it has moved "
+           "32 times as many, four times as far for 256 times. 0 is never.",
        .aliases = {},
        .max_value = 1000},
       {.name = "CISTERN_MAGAZINE_BYTES",

@@ -1,4 +1,6 @@
 // Log level and log callback of the C interface.
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -9,8 +11,6 @@
 #include "capi/entry.hpp"
 #include "capi/log_settings.hpp"
 #include "cistern/cistern.h"
-
-extern char** environ;
 
 namespace cistern::capi {
 namespace {

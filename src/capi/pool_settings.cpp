@@ -1,12 +1,12 @@
 #include "capi/pool_settings.hpp"
 
+#include <unistd.h>
+
 #include <string>
 #include <string_view>
 
 #include "base/options.hpp"
 #include "trace/process_trace.hpp"
-
-extern char** environ;
 
 namespace cistern::capi {
 namespace {
