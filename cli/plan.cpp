@@ -164,7 +164,7 @@ class PlanVerb final : public Verb {
     if (!read.is_ok()) return read.take_status();
     replay::TraceData trace = read.take();
     for (const std::string& missing : trace.missing) {
-      std::fprintf(stderr, "%s: the trace %s\n", path.c_str(), missing.c_str());
+      std::fputs(std::string(path).append(": the trace ").append(missing).append("\n").c_str(), stderr);
     }
     PlannedTrace planned{.path = path,
                          .name = trace.name,
