@@ -135,14 +135,7 @@ class SharedPass {
       return;
     }
     if (report_->failed++ > 0) return;
-    const pool::Ledger ledger = shared_.pool(event.stream).ledger();
-    report_->first_failure = FailedEvent{.index = index,
-                                         .time_ns = event.time_ns,
-                                         .bytes = event.bytes,
-                                         .stream = event.stream,
-                                         .largest_free_bytes = ledger.largest_free_bytes,
-                                         .free_bytes = ledger.free_bytes,
-                                         .reserved_bytes = ledger.reserved_bytes};
+    report_->first_failure = failed_event(index, event, shared_.pool(event.stream).ledger());
   }
 
   // Whichever stream frees it, it goes where it came from.

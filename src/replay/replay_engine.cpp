@@ -116,14 +116,7 @@ class FirstPass {
       return;
     }
     if (report_->failed++ > 0) return;
-    const pool::Ledger ledger = target_.ledger();
-    report_->first_failure = FailedEvent{.index = index,
-                                         .time_ns = event.time_ns,
-                                         .bytes = event.bytes,
-                                         .stream = event.stream,
-                                         .largest_free_bytes = ledger.largest_free_bytes,
-                                         .free_bytes = ledger.free_bytes,
-                                         .reserved_bytes = ledger.reserved_bytes};
+    report_->first_failure = failed_event(index, event, target_.ledger());
   }
 
   void count_triggers(std::uint64_t bytes) {
@@ -231,6 +224,16 @@ base::Status check_options(const TraceData& trace, const ReplayOptions& options)
 }
 
 }  // namespace
+
+FailedEvent failed_event(std::uint64_t index, const TraceEvent& event, const pool::Ledger& ledger) noexcept {
+  return {.index = index,
+          .time_ns = event.time_ns,
+          .bytes = event.bytes,
+          .stream = event.stream,
+          .largest_free_bytes = ledger.largest_free_bytes,
+          .free_bytes = ledger.free_bytes,
+          .reserved_bytes = ledger.reserved_bytes};
+}
 
 std::string_view compaction_name(Compaction compaction) noexcept {
   switch (compaction) {

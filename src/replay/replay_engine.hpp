@@ -66,6 +66,9 @@ struct FailedEvent {
   std::uint64_t reserved_bytes = 0;
 };
 
+// `ledger`: of the pool that refused it.
+FailedEvent failed_event(std::uint64_t index, const TraceEvent& event, const pool::Ledger& ledger) noexcept;
+
 // Requests that no hole could hold and in which pages or blocks were moved.
 struct CompactionSteps {
   std::uint64_t steps = 0;
