@@ -88,7 +88,7 @@ Result<Address> TrackedDevice::malloc(std::uint64_t bytes) noexcept {
   }
   if (record.driver_bytes < bytes) record.driver_bytes = bytes;  // wrapped: far beyond any capacity
   if (Status room = check_room(record.driver_bytes); !room.is_ok()) {
-    return refused(Operation::malloc, std::move(room));
+    return refused(Operation::malloc, room);
   }
   auto address = provide_allocation(&record);
   if (!address.is_ok()) return refused(Operation::malloc, address.take_status());
@@ -104,7 +104,7 @@ Status TrackedDevice::free(Address address) noexcept {
   AllocationRecord record;
   Status status = space_.check_free(address, &record);
   if (status.is_ok()) status = withdraw_allocation(address, record);
-  if (!status.is_ok()) return refused(Operation::free, std::move(status));
+  if (!status.is_ok()) return refused(Operation::free, status);
   space_.remove_allocation(address);
   counters_.driver_bytes -= record.driver_bytes;
   finish(&lock, Operation::free, record.cookie);
@@ -117,14 +117,14 @@ Result<Address> TrackedDevice::reserve(std::uint64_t bytes, std::uint64_t alignm
   Lock lock(mutex_);
   ++counters_.reserves;
   if (Status status = space_.check_reserve(bytes, alignment); !status.is_ok()) {
-    return refused(Operation::reserve, std::move(status));
+    return refused(Operation::reserve, status);
   }
   auto address = provide_range(bytes, alignment);
   if (!address.is_ok()) return refused(Operation::reserve, address.take_status());
   if (Status status = space_.add_reservation(address.value(), bytes); !status.is_ok()) {
     // The range is unused and ours, so giving it back can only fail as a whole, and then it is only addresses.
     (void)withdraw_range(address.value(), bytes);
-    return refused(Operation::reserve, std::move(status));
+    return refused(Operation::reserve, status);
   }
   finish(&lock, Operation::reserve, bytes);
   return address;
@@ -135,7 +135,7 @@ Status TrackedDevice::release(Address base, std::uint64_t bytes) noexcept {
   ++counters_.releases;
   Status status = space_.check_release(base, bytes);
   if (status.is_ok()) status = withdraw_range(base, bytes);
-  if (!status.is_ok()) return refused(Operation::release, std::move(status));
+  if (!status.is_ok()) return refused(Operation::release, status);
   space_.remove_reservation(base);
   finish(&lock, Operation::release, bytes);
   return {};
@@ -151,7 +151,7 @@ Result<PageHandle> TrackedDevice::create_page(std::uint64_t page_bytes) noexcept
   Status status = space_.check_page_bytes(page_bytes);
   if (status.is_ok()) status = check_room(page_bytes);
   if (status.is_ok()) status = provide_page(&page);
-  if (!status.is_ok()) return refused(Operation::create_page, std::move(status));
+  if (!status.is_ok()) return refused(Operation::create_page, status);
   charge(page_bytes);
   const PageHandle handle = space_.add_page(page);
   finish(&lock, Operation::create_page, page_bytes);
@@ -164,7 +164,7 @@ Status TrackedDevice::destroy_page(PageHandle handle) noexcept {
   PageRecord* page = nullptr;
   Status status = space_.check_destroy(handle, &page);
   if (status.is_ok()) status = withdraw_page(page);
-  if (!status.is_ok()) return refused(Operation::destroy_page, std::move(status));
+  if (!status.is_ok()) return refused(Operation::destroy_page, status);
   counters_.driver_bytes -= page->bytes;
   space_.remove_page(handle);
   finish(&lock, Operation::destroy_page, 0);
@@ -178,7 +178,7 @@ Status TrackedDevice::map(Address at, PageHandle handle) noexcept {
   AddressSpace::Site site;
   Status status = space_.check_map(at, handle, &page, &site);
   if (status.is_ok()) status = attach(at, page);
-  if (!status.is_ok()) return refused(Operation::map, std::move(status));
+  if (!status.is_ok()) return refused(Operation::map, status);
   space_.commit_map(at, handle, page, site);
   finish(&lock, Operation::map, 0);
   return {};
@@ -191,7 +191,7 @@ Status TrackedDevice::unmap(Address at, PageHandle handle) noexcept {
   AddressSpace::Site site;
   Status status = space_.check_unmap(at, handle, &page, &site);
   if (status.is_ok()) status = detach(at, page);
-  if (!status.is_ok()) return refused(Operation::unmap, std::move(status));
+  if (!status.is_ok()) return refused(Operation::unmap, status);
   space_.commit_unmap(page, site);
   finish(&lock, Operation::unmap, 0);
   return {};
@@ -203,7 +203,7 @@ Status TrackedDevice::set_access(Address base, std::uint64_t bytes, Access acces
   std::uint64_t pages = 0;
   Status status = space_.check_access(base, bytes, &pages);
   if (status.is_ok()) status = protect(base, bytes, access);
-  if (!status.is_ok()) return refused(Operation::set_access, std::move(status));
+  if (!status.is_ok()) return refused(Operation::set_access, status);
   space_.commit_access(base, bytes, access);
   finish(&lock, Operation::set_access, pages);
   return {};
@@ -220,7 +220,7 @@ Status TrackedDevice::move_page(Address from, Address to, PageHandle handle) noe
   AddressSpace::Site target;
   Status status = space_.check_move(from, to, handle, &page, &source, &target);
   if (status.is_ok()) status = shift(from, to, page);
-  if (!status.is_ok()) return refused(Operation::move_page, std::move(status));
+  if (!status.is_ok()) return refused(Operation::move_page, status);
   space_.commit_unmap(page, source);
   space_.commit_map(to, handle, page, target);
   finish(&lock, Operation::move_page, 0);
@@ -235,7 +235,7 @@ Status TrackedDevice::check_contents(Operation operation, Address at, std::uint6
   }
   if (bytes == 0) return {};
   Status status = space_.check_contents(at, bytes);
-  return status.is_ok() ? Status() : refused(operation, std::move(status));
+  return status.is_ok() ? Status() : refused(operation, status);
 }
 
 Status TrackedDevice::copy(Address to, Address from, std::uint64_t bytes) noexcept {

@@ -30,7 +30,7 @@ class ElasticPages {
   std::uint64_t end() const noexcept { return elastic_.range.offset + elastic_.backed; }
   std::uint64_t pages_of(std::uint64_t bytes) const noexcept { return bytes / arena_.page_bytes(); }
   bool reshape(std::uint64_t backed);
-  void take_in(core::Range free);
+  void take_in(core::Range range);
   void close_rest();
   bool open_rest(std::uint64_t bytes);
   base::Status fill(const core::RepairPlan& plan, bool* is_stale);

@@ -60,7 +60,7 @@ std::string_view on_miss_name(OnMiss on_miss) noexcept;
 base::Result<OnMiss> parse_on_miss(std::string_view text);
 
 // The pool options that the environment (or a command line) set, defaults elsewhere.
-base::Result<PoolOptions> pool_options_from(const base::OptionSet& set);
+base::Result<PoolOptions> pool_options_from(const base::OptionSet& given);
 
 // Page size for a pool of at most `limit_bytes`: about a thousandth of it, a power of two between 64 KiB and 2 MiB and
 // within the device's range. Small pages waste less, large ones cost fewer driver calls.

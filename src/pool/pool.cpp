@@ -104,13 +104,14 @@ base::Result<PoolOptions> complete(PoolOptions options, const device::DeviceInfo
 }
 
 // The pool becomes one of the device's contexts. What it is promised may be borrowed by others, who are asked for it.
-base::Status join_contexts(PoolCore& pool, const std::shared_ptr<ContextSet>& contexts) {
+base::Status join_contexts(PoolCore& pool, std::shared_ptr<ContextSet> contexts) {
   std::uint64_t missing = 0;
   const PoolOptions& options = pool.options;
-  pool.contexts = contexts;  // others visit the pool from the moment it has joined
-  auto joined = contexts->join(pool, options.minimum_bytes, options.limit_bytes, &missing);
-  if (!joined.is_ok() && missing != 0 && collect_from_others(*contexts, 0, pool.pages.get(), missing) != 0) {
-    joined = contexts->join(pool, options.minimum_bytes, options.limit_bytes, &missing);
+  ContextSet& set = *contexts;
+  pool.contexts = std::move(contexts);  // others visit the pool from the moment it has joined
+  auto joined = set.join(pool, options.minimum_bytes, options.limit_bytes, &missing);
+  if (!joined.is_ok() && missing != 0 && collect_from_others(set, 0, pool.pages.get(), missing) != 0) {
+    joined = set.join(pool, options.minimum_bytes, options.limit_bytes, &missing);
   }
   if (joined.is_ok()) return {};
   pool.contexts.reset();
@@ -207,7 +208,7 @@ base::Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<device::Device>
   impl->rules = rules_of(*impl);
   open_for_magazines(*impl);
   if (contexts) {
-    base::Status refused = join_contexts(*impl, contexts);
+    base::Status refused = join_contexts(*impl, std::move(contexts));
     if (!refused.is_ok()) {
       close_for_magazines(*impl);
       give_all_back(*impl);

@@ -68,7 +68,7 @@ Status check_quotas(const PooledMemoryPlan& plan) {
   return {};
 }
 
-Status open_contexts(const PooledMemoryPlan& plan, pool::PoolOptions options, PooledMemory* memory) {
+Status open_contexts(const PooledMemoryPlan& plan, const pool::PoolOptions& options, PooledMemory* memory) {
   memory->contexts = std::make_shared<pool::ContextSet>(memory->device->info().total_bytes);
   const auto live = std::make_shared<engine::LiveBytes>();
   std::set<std::string> names;

@@ -28,8 +28,8 @@ inline constexpr std::string_view kChunkMagic = "CHNK";
 inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::size_t kFileHeaderBytes = 56;
 inline constexpr std::size_t kChunkHeaderBytes = 48;
-inline constexpr std::size_t kChunkBytes = 64 * 1024;            // where a writer begins a new one
-inline constexpr std::size_t kMaxChunkBytes = 16 * 1024 * 1024;  // what a reader takes
+inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;     // where a writer begins a new one
+inline constexpr std::size_t kMaxChunkBytes = std::size_t{16} << 20;  // what a reader takes
 
 enum class RecordKind : std::uint8_t {
   pool = 2,     // pool, name, device

@@ -186,7 +186,7 @@ void HazardDetector::on_end(device::WorkId id) noexcept {
 }
 
 void HazardDetector::report(HazardKind kind, const Unfinished& work, const device::Touch& touch,
-                            std::vector<Owner> owners) {
+                            const std::vector<Owner>& owners) {
   if (hazards_.size() >= kMostHazards) return;
   Hazard hazard;
   hazard.kind = kind;

@@ -109,7 +109,7 @@ class HazardDetector final : public device::WorkObserver, public std::enable_sha
   Owner owner_of(device::Address at) const;
   Owner last_owner_of(device::Address at) const;
   void check(const device::Touch& touch, const Owner& owner, std::uint64_t context, const Unfinished& work);
-  void report(HazardKind kind, const Unfinished& work, const device::Touch& touch, std::vector<Owner> owners);
+  void report(HazardKind kind, const Unfinished& work, const device::Touch& touch, const std::vector<Owner>& owners);
 
   static constexpr std::size_t kRemembered = 1024;  // freed blocks
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "compact/relocator.hpp"
+#include "instrumented.hpp"
 #include "pool/pool_fixture.hpp"
 
 namespace cistern::compact {
@@ -14,6 +15,8 @@ namespace {
 
 using pool::kKiB;
 using pool::kMiB;
+
+constexpr int kSteps = history_steps(1500);
 
 struct Owned {
   pool::MovableId id = 0;
@@ -109,13 +112,13 @@ TEST_P(RelocationThreads, EveryThreadFindsWhatItHasWritten) {
     }
   });
   std::vector<std::thread> threads;
-  for (Worker& worker : workers) threads.emplace_back([&worker] { worker.run(1500); });
+  for (Worker& worker : workers) threads.emplace_back([&worker] { worker.run(kSteps); });
   for (std::thread& thread : threads) thread.join();
   done = true;
   maintenance.join();
   for (const Worker& worker : workers) {
     EXPECT_EQ(worker.damaged(), 0U);
-    EXPECT_GT(worker.served(), 100U);
+    EXPECT_GT(worker.served(), static_cast<std::uint64_t>(kSteps / 15));
   }
   EXPECT_EQ(pool->validate(), "");
   const pool::Ledger ledger = pool->ledger();

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/arena_driver.hpp"
+#include "instrumented.hpp"
 
 namespace rc {
 template <>
@@ -41,7 +42,7 @@ class SeededHistory : public ::testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(SeededHistory, MatchesTheModel) {
   std::mt19937 random(GetParam());
-  for (int history = 0; history < 60; ++history) {
+  for (int history = 0; history < history_steps(60); ++history) {
     std::vector<std::uint8_t> bytes(2 + 6 * 400);
     for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
     ASSERT_EQ(run_bytes(bytes.data(), bytes.size()), "") << "history " << history;

@@ -16,7 +16,6 @@ namespace cistern::device::testing {
 namespace {
 
 using base::kKiB;
-using base::kMiB;
 
 constexpr std::uint64_t kPage = 64 * kKiB;
 constexpr std::uint64_t kSlots = 32;

@@ -39,7 +39,7 @@ class Worker {
   void add(std::uint64_t bytes) {
     const Block block{must_allocate(pool_, bytes), bytes};
     if (block.at == 0) return;
-    for (std::uint64_t i = 0; i < bytes; i += 4093) memory(block.at)[i] = stamp_of(block);
+    for (std::uint64_t i = 0; i < bytes; i += 16381) memory(block.at)[i] = stamp_of(block);
     blocks_.push_back(block);
   }
   void drop() {
@@ -47,7 +47,7 @@ class Worker {
     std::swap(blocks_[random_() % blocks_.size()], blocks_.back());
     const Block block = blocks_.back();
     blocks_.pop_back();
-    for (std::uint64_t i = 0; i < block.bytes; i += 4093) wrong_ += memory(block.at)[i] == stamp_of(block) ? 0 : 1;
+    for (std::uint64_t i = 0; i < block.bytes; i += 16381) wrong_ += memory(block.at)[i] == stamp_of(block) ? 0 : 1;
     wrong_ += pool_.free(block.at).is_ok() ? 0 : 1;
   }
 

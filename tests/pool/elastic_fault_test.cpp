@@ -12,14 +12,14 @@ class Story {
   Story(TestPool& test, device::Device& memory) : test_(test), stamps_(memory) {}
 
   void run() {
-    for (int i = 0; i < 12; ++i) allocate(3 * kTestPage);
-    for (std::size_t i = 0; i < 12; i += 2) free(i);
+    for (int i = 0; i < 8; ++i) allocate(2 * kTestPage);
+    for (std::size_t i = 0; i < 8; i += 2) free(i);
     buffer_ = test_->reserve_elastic(8 * kMiB).take();
-    grow(5 * kTestPage);   // from holes
-    grow(40 * kTestPage);  // from holes and the device
-    shrink(20 * kTestPage + 1);
-    allocate(10 * kTestPage);
-    grow(22 * kTestPage);
+    grow(3 * kTestPage);   // from holes
+    grow(18 * kTestPage);  // from holes and the device
+    shrink(9 * kTestPage + 1);
+    allocate(5 * kTestPage);
+    grow(11 * kTestPage);
     free(1);
     grow(8 * kMiB);  // beyond the limit
     shrink(kTestPage);
@@ -101,7 +101,7 @@ class ElasticFaults : public ::testing::TestWithParam<const char*> {
   static void run_with(const device::Fault& fault) {
     auto device = make_faulty();
     {
-      TestPool test(device, elastic_options(64 * kTestPage));
+      TestPool test(device, elastic_options(28 * kTestPage));
       device->plan().add(fault);
       Story story(test, device->behind());
       story.run();
@@ -112,7 +112,7 @@ class ElasticFaults : public ::testing::TestWithParam<const char*> {
   }
   static std::array<std::uint64_t, device::kOperations> calls_without_faults() {
     auto device = make_faulty();
-    TestPool test(device, elastic_options(64 * kTestPage));
+    TestPool test(device, elastic_options(28 * kTestPage));
     device->plan().reset();
     Story story(test, device->behind());
     story.run();

@@ -11,7 +11,7 @@
 namespace cistern::pool {
 namespace {
 
-constexpr std::uint64_t kStride = 4093;  // of the bytes that are stamped and verified: some in every page
+constexpr std::uint64_t kStride = 65521;  // of the bytes that are stamped and verified: some in every page
 
 using FaultSetup = std::tuple<const char*, Growth>;
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "instrumented.hpp"
 #include "pool/stream_fixture.hpp"
 
 namespace cistern::pool {
@@ -173,7 +174,7 @@ TEST(StreamOrder, RandomCallsNeverShareMemoryInUse) {
     options.growth = seed % 5 == 0 ? Growth::arenas : Growth::expandable;
     options.on_miss = seed % 7 == 0 ? OnMiss::grow_first : OnMiss::stitch_first;
     RandomUser user(seed, options, 1 + seed % 4);
-    user.run(1500);
+    user.run(history_steps(1500));
     if (HasFailure()) return;
   }
 }
@@ -183,7 +184,7 @@ TEST(StreamOrder, RandomCallsOfManyStreams) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomUser user(seed, StreamPool::limited(16 * kMiB), 24);
-    user.run(2000);
+    user.run(history_steps(2000));
     if (HasFailure()) return;
   }
 }

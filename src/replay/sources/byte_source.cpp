@@ -20,7 +20,7 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-constexpr std::size_t kInputBytes = 128 * 1024;
+constexpr std::size_t kInputBytes = std::size_t{128} << 10;
 
 Status damaged(std::string_view form, std::string_view what) {
   return {StatusCode::corrupted,

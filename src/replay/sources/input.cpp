@@ -11,7 +11,7 @@ using base::Status;
 using base::StatusCode;
 
 namespace {
-constexpr std::size_t kBufferBytes = 64 * 1024;
+constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 }  // namespace
 

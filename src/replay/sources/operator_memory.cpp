@@ -22,7 +22,7 @@ using base::Status;
 enum Column : std::size_t { size, allocation, release, total, stream, device };
 
 constexpr std::uint64_t kKiB = 1024;
-constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kRowSpace = 0;         // keys: a row's number
 constexpr std::uint64_t kUnrecordedSpace = 1;  // keys: a device's number
 

@@ -19,7 +19,7 @@ using base::Result;
 using base::Status;
 using base::StatusCode;
 
-constexpr std::size_t kPieceBytes = 64 * 1024;
+constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 // A thread takes an event's number before it reads the clock, and may lose its core between the two. What goes back by
 // more than this is no such slip.
 constexpr std::uint64_t kMostSlipNs = 1'000'000'000;

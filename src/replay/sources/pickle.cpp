@@ -89,7 +89,7 @@ class PickleReader {
   Status push_text(std::size_t length_bytes);
   Status push(const Value& value);
   Status push_container(Kind kind, std::vector<Value> elements);
-  Status push_tuple(std::size_t elements);
+  Status push_tuple(std::size_t count);
   Status collect_to_mark(std::vector<Value>* elements);
   Status extend_list(const std::vector<Value>& elements);
   Status extend_dictionary(const std::vector<Value>& elements);

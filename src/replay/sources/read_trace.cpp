@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -91,7 +92,7 @@ std::string_view advice_for(std::string_view head, std::string_view line) {
 }
 
 Result<const Format*> detect(Input* input) {
-  constexpr std::size_t kHead = 64 * 1024;
+  constexpr std::size_t kHead = std::size_t{64} << 10;
   auto head = input->peek(kHead);
   if (!head.is_ok()) return head.take_status();
   const std::string_view bytes = head.value();
@@ -141,6 +142,7 @@ std::string name_of(std::string_view path) {
 
 std::vector<std::string_view> trace_format_names() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kFormats));
   for (const Format& format : kFormats) names.push_back(format.name);
   return names;
 }
