@@ -68,17 +68,20 @@ struct Arguments::Impl {
     add_flag("-h,--help", &wants_help, "this text");
   }
 
+  // "-o,--output" -> "--output"
+  static std::string long_name(const std::string& name) { return name.substr(name.find("--")); }
+
   void add_flag(const std::string& name, bool* target, std::string_view doc) {
     app.add_flag(name, *target);
-    names.push_back(name.substr(name.find("--")));
+    names.push_back(long_name(name));
     lines.push_back({name, std::string(doc)});
   }
 
   // Every named value comes through here: read by `spec`, then given to `take` as canonical text.
   void add_value(const std::string& name, const OptionSpec& spec, std::function<void(const std::string&)> take) {
-    names.push_back(name);
+    names.push_back(long_name(name));
     app.add_option_function<std::string>(name, [this, name, spec, take = std::move(take)](const std::string& value) {
-      auto read = base::read_option_value(spec, name, value);
+      auto read = base::read_option_value(spec, long_name(name), value);
       if (read.is_ok()) {
         take(read.value());
       } else if (failure.is_ok()) {

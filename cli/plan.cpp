@@ -1,7 +1,5 @@
 // `cistern plan`: fixed offsets for every tensor of a run, found offline from when each one lives.
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -96,11 +94,6 @@ std::string plan_json(const std::vector<PlannedTrace>& traces) {
 }
 
 base::Status write_plan(const PlannedTrace& trace, const std::string& path) {
-  const auto failed = [&path](const char* what) {
-    return base::Status(base::StatusCode::io_error, path + ": the plan can't be " + what + ": " + std::strerror(errno));
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"), &std::fclose);
-  if (file == nullptr) return failed("written");
   std::string text = "id,lower,upper,size,offset\n";
   for (std::size_t i = 0; i < trace.lifetimes.size(); ++i) {
     text += trace.block_names.empty() ? std::to_string(i) : trace.block_names[i];
@@ -110,9 +103,7 @@ base::Status write_plan(const PlannedTrace& trace, const std::string& path) {
     }
     text += '\n';
   }
-  std::fwrite(text.data(), 1, text.size(), file.get());
-  if (std::fflush(file.get()) != 0 || std::ferror(file.get()) != 0) return failed("written whole");
-  return {};
+  return write_file(path, "the plan", text);
 }
 
 class PlanVerb final : public Verb {

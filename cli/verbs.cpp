@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
   verbs.push_back(make_tune_verb());
   verbs.push_back(make_plan_verb());
   verbs.push_back(make_options_verb());
+  verbs.push_back(make_atc_verb());
   verbs.push_back(make_scenario_verb());
   return verbs;
 }

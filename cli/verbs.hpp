@@ -8,6 +8,7 @@
 
 namespace cistern::cli {
 
+std::unique_ptr<Verb> make_atc_verb();
 std::unique_ptr<Verb> make_leaks_verb();
 std::unique_ptr<Verb> make_options_verb();
 std::unique_ptr<Verb> make_plan_verb();

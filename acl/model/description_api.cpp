@@ -13,7 +13,7 @@ namespace {
 // The batch that a program chooses is data of a model's last input.
 const TensorFacts& batch_input() {
   static const auto* const kInput =
-      new TensorFacts{ACL_DYNAMIC_TENSOR_NAME, ACL_INT64, cistern::engine::ElementType::int64, {1}, 8, false};
+      new TensorFacts{ACL_DYNAMIC_TENSOR_NAME, cistern::engine::ElementType::int64, {1}, 8, false};
   return *kInput;
 }
 
@@ -199,12 +199,12 @@ aclFormat aclmdlGetOutputFormat(const aclmdlDesc* modelDesc, size_t index) {
 
 aclDataType aclmdlGetInputDataType(const aclmdlDesc* modelDesc, size_t index) {
   return property<aclDataType>("aclmdlGetInputDataType", modelDesc, true, index, ACL_DT_UNDEFINED,
-                               [](const TensorFacts& tensor) { return tensor.type; });
+                               [](const TensorFacts& tensor) { return type_of(tensor.type); });
 }
 
 aclDataType aclmdlGetOutputDataType(const aclmdlDesc* modelDesc, size_t index) {
   return property<aclDataType>("aclmdlGetOutputDataType", modelDesc, false, index, ACL_DT_UNDEFINED,
-                               [](const TensorFacts& tensor) { return tensor.type; });
+                               [](const TensorFacts& tensor) { return type_of(tensor.type); });
 }
 
 aclError aclmdlGetInputIndexByName(const aclmdlDesc* modelDesc, const char* name, size_t* index) {

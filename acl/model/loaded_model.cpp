@@ -4,6 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "engine/mapped_file.hpp"
+#include "engine/memory_file.hpp"
+#include "engine/om_file.hpp"
+#include "engine/om_model.hpp"
+
 namespace cistern::acl {
 namespace {
 
@@ -87,15 +92,37 @@ Outcome LoadedModel::load(std::shared_ptr<const ModelFacts> facts, const Context
   engine::Environment* environment = nullptr;
   if (Outcome failed = engine_environment(&environment); !failed.is_ok()) return failed;
   std::shared_ptr<LoadedModel> model(new LoadedModel(std::move(facts), context.npu, caller));
-  model->memory_ = std::make_shared<ModelMemory>();
+  model->memory_ = std::make_shared<engine::ModelWindows>();
   const base::Status opened = model->memory_->open(model->facts_->weight_bytes, model->facts_->work_bytes);
   if (!opened.is_ok()) return outcome_of(opened);
   if (Outcome failed = model->place_weights(context, weights); !failed.is_ok()) return failed;
   if (Outcome failed = model->place_work(context, work); !failed.is_ok()) return failed;
-  auto made = environment->load(model->facts_->path, model->memory_);
-  if (!made.is_ok()) return outcome_of(made.status());
-  model->model_ = std::make_unique<engine::Model>(made.take());
+  if (Outcome failed = model->open(*environment); !failed.is_ok()) return failed;
   *loaded = std::move(model);
+  return {};
+}
+
+Outcome LoadedModel::open(engine::Environment& environment) {
+  if (!facts_->is_om) return open_file(environment, facts_->path);
+  auto file = engine::MappedFile::open(facts_->path);
+  if (!file.is_ok()) return outcome_of_file(file.status());
+  auto om = engine::OmFile::read(file.value().contents());
+  if (!om.is_ok()) return outcome_of_file(om.status().with_context(facts_->path));
+  auto model = engine::read_om_model(om.value());
+  if (!model.is_ok()) return outcome_of_file(model.status().with_context(facts_->path));
+  if (model.value().checksum != facts_->om_checksum) {
+    return {ACL_ERROR_READ_MODEL_FAILURE,
+            facts_->path + " has become another model while it was loaded: load it again"};
+  }
+  auto onnx = engine::MemoryFile::create(model.value().onnx);
+  if (!onnx.is_ok()) return {ACL_ERROR_BAD_ALLOC, std::string(onnx.status().text())};
+  return open_file(environment, onnx.value().path());
+}
+
+Outcome LoadedModel::open_file(engine::Environment& environment, const std::string& path) {
+  auto made = environment.load(path, memory_);
+  if (!made.is_ok()) return outcome_of(made.status());
+  model_ = std::make_unique<engine::Model>(made.take());
   return {};
 }
 
@@ -124,7 +151,7 @@ Outcome LoadedModel::place_work(const Context& context, const BroughtMemory& wor
 Outcome LoadedModel::run(const std::vector<Range>& inputs, const std::vector<Range>& outputs, std::uint64_t batch) {
   std::vector<engine::Tensor> tensors;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    engine::Tensor tensor{facts_->inputs[i].element, ModelFacts::extents_at(facts_->inputs[i], batch), {}};
+    engine::Tensor tensor{facts_->inputs[i].type, ModelFacts::extents_at(facts_->inputs[i], batch), {}};
     auto bytes = engine::tensor_bytes(tensor.type, tensor.shape);
     if (!bytes.is_ok()) return outcome_of(bytes.status());
     tensor.bytes.resize(bytes.value());

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "acl/model/model_facts.hpp"
-#include "acl/model/model_memory.hpp"
 #include "acl/runtime/copies.hpp"
 #include "acl/runtime/runtime.hpp"
+#include "engine/model_windows.hpp"
 
 namespace cistern::acl {
 
@@ -80,6 +80,8 @@ class LoadedModel {
  private:
   LoadedModel(std::shared_ptr<const ModelFacts> facts, std::shared_ptr<Npu> npu, const void* caller) noexcept
       : facts_(std::move(facts)), npu_(std::move(npu)), caller_(caller) {}
+  Outcome open(engine::Environment& environment);
+  Outcome open_file(engine::Environment& environment, const std::string& path);
   Outcome place_weights(const Context& context, const BroughtMemory& weights);
   Outcome place_work(const Context& context, const BroughtMemory& work);
   Outcome run_placed(const std::vector<engine::Tensor>& inputs, const std::vector<Range>& outputs);
@@ -90,7 +92,7 @@ class LoadedModel {
   std::unique_ptr<OwnBlock> weights_;  // null: the program's
   std::shared_ptr<WorkWindow> work_;   // null: the program's
   std::mutex own_turn_;                // of runs in the program's work memory
-  std::shared_ptr<ModelMemory> memory_;
+  std::shared_ptr<engine::ModelWindows> memory_;
   std::unique_ptr<engine::Model> model_;  // ends before what it lies in
   mutable std::mutex extents_mutex_;
   std::vector<std::vector<std::int64_t>> last_extents_;

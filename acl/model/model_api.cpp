@@ -1,7 +1,4 @@
 // Loading, sizes and running of models: arguments are checked here, the work is in loaded_model.hpp.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 
@@ -9,40 +6,26 @@
 #include "acl/model/datasets.hpp"
 #include "acl/model/models.hpp"
 #include "acl/runtime/copies.hpp"
+#include "engine/memory_file.hpp"
 
 using namespace cistern::acl;
 
 namespace {
 
-// A model in the program's memory, as a file that the engine can read.
-class MemoryFile {
- public:
-  Outcome write(const void* model, std::size_t bytes) {
-    if (model == nullptr || bytes == 0) return invalid_parameter("there is no model at the address");
-    file_ = ::memfd_create("model", MFD_CLOEXEC);
-    const auto* next = static_cast<const char*>(model);
-    for (std::size_t left = bytes; file_ >= 0 && left > 0;) {
-      const ssize_t written = ::write(file_, next, left);
-      if (written <= 0) return {ACL_ERROR_BAD_ALLOC, "no host memory for a copy of the model"};
-      next += written;
-      left -= static_cast<std::size_t>(written);
-    }
-    if (file_ < 0) return {ACL_ERROR_BAD_ALLOC, "no file in memory for the model"};
-    path_ = "/proc/self/fd/" + std::to_string(file_);
-    return {};
-  }
-  MemoryFile() = default;
-  ~MemoryFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  const char* path() const noexcept { return path_.c_str(); }
-
- private:
-  int file_ = -1;
-  std::string path_;
+// Where a model is; a path of the program's may be NULL.
+struct ModelPlace {
+  const char* path = nullptr;
+  FactsAre kept = FactsAre::kept;
 };
+
+// A model in the program's memory, given to action(place) as a file.
+template <typename Action>
+Outcome with_copy(const void* model, std::size_t bytes, const Action& action) {
+  if (model == nullptr || bytes == 0) return invalid_parameter("there is no model at the address");
+  auto file = cistern::engine::MemoryFile::create({static_cast<const std::byte*>(model), bytes});
+  if (!file.is_ok()) return {ACL_ERROR_BAD_ALLOC, std::string(file.status().text())};
+  return action(ModelPlace{file.value().path().c_str(), FactsAre::not_kept});
+}
 
 struct Brought {
   void* work = nullptr;
@@ -68,11 +51,11 @@ Outcome adopt(Runtime& runtime, const char* argument, void* memory, std::size_t 
   return {};
 }
 
-Outcome load(Runtime& runtime, const Context& context, const char* path, const Brought& brought, const void* caller,
-             std::uint32_t* id) {
-  if (path == nullptr || id == nullptr) return invalid_parameter("an argument is NULL");
+Outcome load(Runtime& runtime, const Context& context, const ModelPlace& place, const Brought& brought,
+             const void* caller, std::uint32_t* id) {
+  if (place.path == nullptr || id == nullptr) return invalid_parameter("an argument is NULL");
   std::shared_ptr<const ModelFacts> facts;
-  if (Outcome wrong = find_facts(path, &facts); !wrong.is_ok()) return wrong;
+  if (Outcome wrong = find_facts(place.path, place.kept, &facts); !wrong.is_ok()) return wrong;
   if (!facts->refusal.empty()) return {ACL_ERROR_FEATURE_UNSUPPORTED, facts->refusal};
   BroughtMemory work;
   BroughtMemory weights;
@@ -86,10 +69,10 @@ Outcome load(Runtime& runtime, const Context& context, const char* path, const B
   return failed;
 }
 
-Outcome query(const char* path, std::size_t* work, std::size_t* weights) {
-  if (path == nullptr || work == nullptr || weights == nullptr) return invalid_parameter("an argument is NULL");
+Outcome query(const ModelPlace& place, std::size_t* work, std::size_t* weights) {
+  if (place.path == nullptr || work == nullptr || weights == nullptr) return invalid_parameter("an argument is NULL");
   std::shared_ptr<const ModelFacts> facts;
-  if (Outcome wrong = find_facts(path, &facts); !wrong.is_ok()) return wrong;
+  if (Outcome wrong = find_facts(place.path, place.kept, &facts); !wrong.is_ok()) return wrong;
   *work = facts->work_bytes;
   *weights = facts->weight_bytes;
   return {};
@@ -115,7 +98,7 @@ Outcome plan_tensor(Runtime& runtime, const Dataset& dataset, std::size_t index,
                     std::uint64_t batch, bool is_input, const void* caller, Range* range) {
   DataBuffer buffer;
   if (Outcome wrong = buffer_of(dataset, index, &buffer); !wrong.is_ok()) return wrong;
-  auto needed = cistern::engine::tensor_bytes(tensor.element, ModelFacts::extents_at(tensor, batch));
+  auto needed = cistern::engine::tensor_bytes(tensor.type, ModelFacts::extents_at(tensor, batch));
   if (!needed.is_ok()) return outcome_of(needed.status());
   const std::string name =
       std::string(is_input ? "input " : "output ") + std::to_string(index) + " '" + tensor.name + "'";
@@ -184,7 +167,8 @@ Outcome check_still_there(const Runtime& runtime, const Run& run) {
 
 Outcome only_batches(const char* what) {
   return unsupported(std::string(what) +
-                     " are fixed when a model is loaded (CISTERN_MODEL_SHAPES); only the batch can " + "be dynamic");
+                     " are fixed when a model is loaded (CISTERN_MODEL_SHAPES, or `cistern atc`); only the " +
+                     "batch can be dynamic");
 }
 
 }  // namespace
@@ -192,30 +176,27 @@ Outcome only_batches(const char* what) {
 // --- Loading -------------------------------------------------------------------------------------
 
 aclError aclmdlQuerySize(const char* fileName, size_t* workSize, size_t* weightSize) {
-  return enter_running("aclmdlQuerySize", [&](Runtime&) { return query(fileName, workSize, weightSize); });
+  return enter_running("aclmdlQuerySize", [&](Runtime&) { return query({fileName}, workSize, weightSize); });
 }
 
 aclError aclmdlQuerySizeFromMem(const void* model, size_t modelSize, size_t* workSize, size_t* weightSize) {
   return enter_running("aclmdlQuerySizeFromMem", [&](Runtime&) -> Outcome {
-    MemoryFile file;
-    Outcome failed = file.write(model, modelSize);
-    return failed.is_ok() ? query(file.path(), workSize, weightSize) : failed;
+    return with_copy(model, modelSize, [&](const ModelPlace& place) { return query(place, workSize, weightSize); });
   });
 }
 
 aclError aclmdlLoadFromFile(const char* modelPath, uint32_t* modelId) {
   const void* const caller = __builtin_return_address(0);
   return enter_context("aclmdlLoadFromFile", [&](Runtime& runtime, const Context& context) {
-    return load(runtime, context, modelPath, {}, caller, modelId);
+    return load(runtime, context, {modelPath}, {}, caller, modelId);
   });
 }
 
 aclError aclmdlLoadFromMem(const void* model, size_t modelSize, uint32_t* modelId) {
   const void* const caller = __builtin_return_address(0);
   return enter_context("aclmdlLoadFromMem", [&](Runtime& runtime, const Context& context) -> Outcome {
-    MemoryFile file;
-    Outcome failed = file.write(model, modelSize);
-    return failed.is_ok() ? load(runtime, context, file.path(), {}, caller, modelId) : failed;
+    return with_copy(model, modelSize,
+                     [&](const ModelPlace& place) { return load(runtime, context, place, {}, caller, modelId); });
   });
 }
 
@@ -223,7 +204,7 @@ aclError aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId, voi
                                    void* weightPtr, size_t weightSize) {
   const void* const caller = __builtin_return_address(0);
   return enter_context("aclmdlLoadFromFileWithMem", [&](Runtime& runtime, const Context& context) {
-    return load(runtime, context, modelPath, {workPtr, workSize, weightPtr, weightSize}, caller, modelId);
+    return load(runtime, context, {modelPath}, {workPtr, workSize, weightPtr, weightSize}, caller, modelId);
   });
 }
 
@@ -231,9 +212,9 @@ aclError aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t*
                                   size_t workSize, void* weightPtr, size_t weightSize) {
   const void* const caller = __builtin_return_address(0);
   return enter_context("aclmdlLoadFromMemWithMem", [&](Runtime& runtime, const Context& context) -> Outcome {
-    MemoryFile file;
-    if (Outcome failed = file.write(model, modelSize); !failed.is_ok()) return failed;
-    return load(runtime, context, file.path(), {workPtr, workSize, weightPtr, weightSize}, caller, modelId);
+    return with_copy(model, modelSize, [&](const ModelPlace& place) {
+      return load(runtime, context, place, {workPtr, workSize, weightPtr, weightSize}, caller, modelId);
+    });
   });
 }
 
@@ -277,8 +258,9 @@ aclError aclmdlSetDynamicBatchSize(uint32_t modelId, aclmdlDataset* dataset, siz
                                ", not " + std::to_string(index));
     }
     if (std::find(facts.batches.begin(), facts.batches.end(), batchSize) == facts.batches.end()) {
-      return invalid_parameter("batch " + std::to_string(batchSize) + " is none of the model's, " +
-                               std::to_string(facts.batches.front()) + " to " + std::to_string(facts.batches.back()));
+      std::string batches;
+      for (const std::uint64_t batch : facts.batches) batches += (batches.empty() ? "" : ", ") + std::to_string(batch);
+      return invalid_parameter("batch " + std::to_string(batchSize) + " is none of the model's: " + batches);
     }
     found->batch = batchSize;
     return {};

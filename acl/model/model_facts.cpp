@@ -1,7 +1,5 @@
 #include "acl/model/model_facts.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,19 +9,102 @@
 #include <tuple>
 #include <utility>
 
-#include "acl/acl_mdl.h"
-#include "acl/model/model_memory.hpp"
-#include "acl/model/om_file.hpp"
 #include "base/options.hpp"
+#include "engine/mapped_file.hpp"
+#include "engine/memory_file.hpp"
+#include "engine/om_file.hpp"
+#include "engine/om_model.hpp"
 #include "engine/shape_rules.hpp"
 
 namespace cistern::acl {
 namespace {
 
-Outcome read_failure(const base::Status& status) {
-  const bool no_file = status.code() == base::StatusCode::not_found || status.code() == base::StatusCode::io_error;
-  return {no_file ? ACL_ERROR_INVALID_FILE : ACL_ERROR_PARSE_MODEL, std::string(status.text())};
+// "MODEL:INPUT:AXIS=LO[:HI[:STEP]];..." of CISTERN_MODEL_SHAPES.
+Outcome read_bindings(std::vector<engine::Binding>* bindings) {
+  auto options = base::OptionSet::from_environment(environ);
+  if (!options.is_ok()) return invalid_parameter(std::string(options.status().text()));
+  std::string text = options.value().text("CISTERN_MODEL_SHAPES");
+  while (!text.empty()) {
+    const std::size_t end = text.find(';');
+    const std::string one = text.substr(0, end);
+    text.erase(0, end == std::string::npos ? end : end + 1);
+    if (one.empty()) continue;
+    auto binding = engine::parse_binding(one);
+    if (!binding.is_ok()) return invalid_parameter("CISTERN_MODEL_SHAPES: " + std::string(binding.status().text()));
+    bindings->push_back(binding.take());
+  }
+  return {};
 }
+
+// The sizes hold for one version of the runtime. Where there is no runtime to ask, they are as written.
+Outcome adapt_to_runtime(const engine::OmModel& model, ModelFacts* facts) {
+  engine::Environment* environment = nullptr;
+  if (!engine_environment(&environment).is_ok()) return {};
+  if (environment->runtime().version() == facts->measured_by) return {};
+  auto file = engine::MemoryFile::create(model.onnx);
+  if (!file.is_ok()) return {ACL_ERROR_BAD_ALLOC, std::string(file.status().text())};
+  auto probe = engine::ModelProbe::open(*environment, file.value().path());
+  if (!probe.is_ok()) return outcome_of_file(probe.status().with_context(facts->path));
+  auto outline = probe.value().measure_again(model.outline);
+  if (!outline.is_ok()) return outcome_of(outline.status().with_context(facts->path));
+  static_cast<engine::ModelOutline&>(*facts) = outline.take();
+  return {};
+}
+
+Outcome read_om(std::span<const std::byte> contents, const std::string& path,
+                std::shared_ptr<const ModelFacts>* found) {
+  auto file = engine::OmFile::read(contents);
+  if (!file.is_ok()) return outcome_of_file(file.status().with_context(path));
+  if (!file.value().own.empty()) {
+    auto model = engine::read_om_model(file.value());
+    if (!model.is_ok()) return outcome_of_file(model.status().with_context(path));
+    auto facts = std::make_shared<ModelFacts>(model.value().outline);
+    facts->path = path;
+    facts->is_om = true;
+    facts->om_checksum = model.value().checksum;
+    if (Outcome failed = adapt_to_runtime(model.value(), facts.get()); !failed.is_ok()) return failed;
+    *found = std::move(facts);
+    return {};
+  }
+  auto facts = std::make_shared<ModelFacts>(engine::ModelOutline{});
+  facts->path = path;
+  facts->weight_bytes = file.value().weight_bytes;
+  facts->work_bytes = file.value().work_bytes;
+  facts->refusal = path +
+                   " is compiled for an NPU and cannot run here; load the ONNX file that it was made of, or what " +
+                   "`cistern atc` makes of that. It has " + file.value().describe();
+  *found = std::move(facts);
+  return {};
+}
+
+Outcome measure(const std::string& path, std::shared_ptr<const ModelFacts>* found) {
+  {
+    auto file = engine::MappedFile::open(path);
+    if (!file.is_ok()) return outcome_of_file(file.status());
+    const auto contents = file.value().contents();
+    if (engine::OmFile::is_om(contents)) return read_om(contents, path, found);
+  }
+  std::vector<engine::Binding> bindings;
+  if (Outcome wrong = read_bindings(&bindings); !wrong.is_ok()) return wrong;
+  engine::Environment* environment = nullptr;
+  if (Outcome failed = engine_environment(&environment); !failed.is_ok()) return failed;
+  auto probe = engine::ModelProbe::open(*environment, path);
+  if (!probe.is_ok()) return outcome_of_file(probe.status());
+  const engine::Model& model = probe.value().model();
+  auto rules = engine::resolve_shape_rules(model.name(), model.inputs(), bindings);
+  if (!rules.is_ok()) {
+    return invalid_parameter(std::string(rules.status().text()) + " (here: CISTERN_MODEL_SHAPES=\"" + model.name() +
+                             ":INPUT:AXIS=EXTENT;...\")");
+  }
+  auto outline = probe.value().measure(rules.value());
+  if (!outline.is_ok()) return outcome_of(outline.status());
+  auto facts = std::make_shared<ModelFacts>(outline.take());
+  facts->path = path;
+  *found = std::move(facts);
+  return {};
+}
+
+}  // namespace
 
 aclDataType type_of(engine::ElementType type) noexcept {
   switch (type) {
@@ -47,143 +128,9 @@ aclDataType type_of(engine::ElementType type) noexcept {
   return ACL_DT_UNDEFINED;
 }
 
-// "MODEL:INPUT:AXIS=LO[:HI[:STEP]];..." of CISTERN_MODEL_SHAPES.
-Outcome read_bindings(std::vector<engine::Binding>* bindings) {
-  auto options = base::OptionSet::from_environment(environ);
-  if (!options.is_ok()) return invalid_parameter(std::string(options.status().text()));
-  std::string text = options.value().text("CISTERN_MODEL_SHAPES");
-  while (!text.empty()) {
-    const std::size_t end = text.find(';');
-    const std::string one = text.substr(0, end);
-    text.erase(0, end == std::string::npos ? end : end + 1);
-    if (one.empty()) continue;
-    auto binding = engine::parse_binding(one);
-    if (!binding.is_ok()) return invalid_parameter("CISTERN_MODEL_SHAPES: " + std::string(binding.status().text()));
-    bindings->push_back(binding.take());
-  }
-  return {};
-}
-
-// Axis 0 of every input that has a range there must have the same: the batches of the model.
-Outcome read_batches(const engine::ShapeRules& rules, ModelFacts* facts) {
-  engine::DimRange range{1, 1, 1};
-  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
-    const auto& axes = rules.rules[i];
-    if (axes.empty() || axes[0].range.lo == axes[0].range.hi) continue;
-    if (facts->has_dynamic_batch() && !(axes[0].range == range)) {
-      return unsupported("inputs of model '" + facts->name + "' with different ranges of axis 0");
-    }
-    range = axes[0].range;
-    facts->inputs[i].has_batch = true;
-    facts->batches.clear();
-    for (std::int64_t batch = range.lo; batch <= range.hi; batch += range.step) {
-      facts->batches.push_back(static_cast<std::uint64_t>(batch));
-      if (facts->batches.size() > ACL_MAX_BATCH_NUM) return unsupported("more than 128 batches");
-    }
-  }
-  if (facts->batches.empty()) facts->batches.push_back(1);
-  return {};
-}
-
-Outcome read_inputs(const engine::Model& model, const engine::ShapeRules& rules, ModelFacts* facts) {
-  const auto shapes = engine::largest_shapes(rules);
-  for (std::size_t i = 0; i < model.inputs().size(); ++i) {
-    const engine::TensorInfo& info = model.inputs()[i];
-    auto bytes = engine::tensor_bytes(info.type, shapes[i]);
-    if (!bytes.is_ok()) return outcome_of(bytes.status());
-    facts->inputs.push_back({info.name, type_of(info.type), info.type, shapes[i], bytes.value(), false});
-  }
-  return read_batches(rules, facts);
-}
-
-Outcome run_once(engine::Model& model, ModelFacts* facts) {
-  std::vector<engine::Tensor> zeros;
-  for (const TensorFacts& input : facts->inputs) {
-    zeros.push_back({input.element, input.extents, std::vector<std::byte>(input.bytes)});
-  }
-  auto outputs = model.run(zeros);
-  if (!outputs.is_ok()) return outcome_of(outputs.status());
-  for (const engine::TensorView& view : outputs.value().tensors()) {
-    TensorFacts output{std::string(view.name), type_of(view.type), view.type, view.shape, view.bytes.size(), false};
-    output.has_batch = facts->has_dynamic_batch() && !view.shape.empty() &&
-                       view.shape[0] == static_cast<std::int64_t>(facts->batches.back());
-    facts->outputs.push_back(std::move(output));
-  }
-  return {};
-}
-
-// A file in memory, for as long as this lives.
-class MappedFile {
- public:
-  explicit MappedFile(const std::string& path, std::size_t bytes) noexcept : bytes_(bytes) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    void* const mapped = bytes == 0 ? MAP_FAILED : ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
-    ::close(file);
-    if (mapped != MAP_FAILED) data_ = static_cast<const std::byte*>(mapped);
-  }
-  ~MappedFile() {
-    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), bytes_);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-  std::span<const std::byte> contents() const noexcept { return {data_, data_ == nullptr ? 0 : bytes_}; }
-
- private:
-  const std::byte* data_ = nullptr;
-  std::size_t bytes_;
-};
-
-Outcome read_om(std::span<const std::byte> contents, const std::string& path,
-                std::shared_ptr<const ModelFacts>* found) {
-  auto file = OmFile::read(contents);
-  if (!file.is_ok()) return {ACL_ERROR_PARSE_MODEL, path + ": " + std::string(file.status().text())};
-  auto facts = std::make_shared<ModelFacts>();
-  facts->path = path;
-  facts->weight_bytes = file.value().weight_bytes;
-  facts->work_bytes = file.value().work_bytes;
-  facts->refusal = path +
-                   " is compiled for an NPU and cannot run here; load the ONNX file that it was made of. It has " +
-                   file.value().describe();
-  *found = std::move(facts);
-  return {};
-}
-
-Outcome measure(const std::string& path, std::size_t bytes, std::shared_ptr<const ModelFacts>* found) {
-  {
-    const MappedFile file(path, bytes);
-    if (OmFile::is_om(file.contents())) return read_om(file.contents(), path, found);
-  }
-  std::vector<engine::Binding> bindings;
-  if (Outcome wrong = read_bindings(&bindings); !wrong.is_ok()) return wrong;
-  engine::Environment* environment = nullptr;
-  if (Outcome failed = engine_environment(&environment); !failed.is_ok()) return failed;
-  auto memory = ProbeMemory::create();
-  if (!memory.is_ok()) return outcome_of(memory.status());
-  auto model = environment->load(path, memory.value());
-  if (!model.is_ok()) return read_failure(model.status());
-  auto facts = std::make_shared<ModelFacts>();
-  facts->path = path;
-  facts->name = model.value().name();
-  auto rules = engine::resolve_shape_rules(facts->name, model.value().inputs(), bindings);
-  if (!rules.is_ok()) {
-    return invalid_parameter(std::string(rules.status().text()) + " (here: CISTERN_MODEL_SHAPES=\"" + facts->name +
-                             ":INPUT:AXIS=EXTENT;...\")");
-  }
-  if (Outcome failed = read_inputs(model.value(), rules.value(), facts.get()); !failed.is_ok()) return failed;
-  if (Outcome failed = run_once(model.value(), facts.get()); !failed.is_ok()) return failed;
-  facts->weight_bytes = memory.value()->weight_bytes();
-  facts->work_bytes = memory.value()->work_bytes();
-  *found = std::move(facts);
-  return {};
-}
-
-}  // namespace
-
-std::vector<std::int64_t> ModelFacts::extents_at(const TensorFacts& tensor, std::uint64_t batch) {
-  std::vector<std::int64_t> extents = tensor.extents;
-  if (tensor.has_batch) extents[0] = static_cast<std::int64_t>(batch);
-  return extents;
+Outcome outcome_of_file(const base::Status& status) {
+  const bool no_file = status.code() == base::StatusCode::not_found || status.code() == base::StatusCode::io_error;
+  return {no_file ? ACL_ERROR_INVALID_FILE : ACL_ERROR_PARSE_MODEL, std::string(status.text())};
 }
 
 Outcome engine_environment(engine::Environment** environment) {
@@ -203,7 +150,8 @@ Outcome engine_environment(engine::Environment** environment) {
   return {};
 }
 
-Outcome find_facts(const std::string& path, std::shared_ptr<const ModelFacts>* facts) {
+Outcome find_facts(const std::string& path, FactsAre kept, std::shared_ptr<const ModelFacts>* facts) {
+  if (kept == FactsAre::not_kept) return measure(path, facts);
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return {ACL_ERROR_INVALID_FILE, "there is no file '" + path + "'"};
   using Key = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::string>;
@@ -214,7 +162,7 @@ Outcome find_facts(const std::string& path, std::shared_ptr<const ModelFacts>* f
   const std::lock_guard lock(mutex);
   std::shared_ptr<const ModelFacts>& entry = (*known)[key];
   if (entry == nullptr) {
-    if (Outcome failed = measure(path, static_cast<std::size_t>(file.st_size), &entry); !failed.is_ok()) {
+    if (Outcome failed = measure(path, &entry); !failed.is_ok()) {
       known->erase(key);
       return failed;
     }

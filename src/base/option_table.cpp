@@ -313,8 +313,9 @@ std::vector<OptionSpec> ascend_options() {
        .type = OptionType::text,
        .range = "MODEL:INPUT:AXIS=LO[:HI[:STEP]];...",
        .default_value = "",
-       .doc = "Extents of dynamic axes of models that the AscendCL library loads; of a range the largest, and of axis "
-              "0 all, as batches to choose from. Without it axis 0 is 1, and other axes must be known models'.",
+       .doc = "Extents of dynamic axes of ONNX files that the AscendCL library loads; of a range the largest, and of "
+              "axis 0 all, as batches to choose from. Without it axis 0 is 1, and other axes must be known models'. "
+              ".om files have their own.",
        .aliases = {}},
   };
 }

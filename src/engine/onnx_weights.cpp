@@ -195,7 +195,49 @@ void read_graph(Bytes graph, std::vector<OnnxWeight>& weights) {
   }
 }
 
+// Where tensors are in a model: which fields of a message lead to which message.
+enum class Message : std::uint8_t { model, graph, function, node, attribute, sparse_tensor, tensor };
+
+struct Path {
+  Message from;
+  std::uint32_t number;
+  Message to;
+};
+constexpr Path kPathsToTensors[] = {
+    {Message::model, 7, Message::graph},
+    {Message::model, 25, Message::function},
+    {Message::graph, 1, Message::node},
+    {Message::graph, 5, Message::tensor},
+    {Message::graph, 15, Message::sparse_tensor},
+    {Message::function, 7, Message::node},
+    {Message::function, 11, Message::attribute},
+    {Message::node, 5, Message::attribute},
+    {Message::attribute, 5, Message::tensor},
+    {Message::attribute, 6, Message::graph},
+    {Message::attribute, 10, Message::tensor},
+    {Message::attribute, 11, Message::graph},
+    {Message::attribute, 22, Message::sparse_tensor},
+    {Message::attribute, 23, Message::sparse_tensor},
+    {Message::sparse_tensor, 1, Message::tensor},
+    {Message::sparse_tensor, 2, Message::tensor},
+};
+constexpr unsigned kDeepest = 100;  // the runtime's own reader gives up there, too
+
+bool needs_other_files(Bytes bytes, Message message, unsigned depth) noexcept {
+  for (FieldReader fields(bytes); const auto field = fields.next();) {
+    if (message == Message::tensor && field->number == 14 && field->wire == kVarint && field->value == 1) return true;
+    if (field->wire != kBytes || depth == kDeepest) continue;
+    for (const Path& path : kPathsToTensors) {
+      if (path.from != message || path.number != field->number) continue;
+      if (needs_other_files(field->bytes, path.to, depth + 1)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool needs_other_files(Bytes file) noexcept { return needs_other_files(file, Message::model, 0); }
 
 std::vector<OnnxWeight> find_onnx_weights(std::span<const std::byte> file) {
   std::vector<OnnxWeight> weights;

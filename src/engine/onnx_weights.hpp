@@ -33,4 +33,7 @@ struct OnnxWeight {
 // reads the same file, says what is wrong with it.
 std::vector<OnnxWeight> find_onnx_weights(std::span<const std::byte> file);
 
+// Whether some tensor's data is in another file, in subgraphs and functions too: then the file alone is no model.
+bool needs_other_files(std::span<const std::byte> file) noexcept;
+
 }  // namespace cistern::engine

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "acl/acl_fixture.hpp"
-#include "acl/om_writer.hpp"
+#include "engine/om_writer.hpp"
 
 namespace cistern::test {
 namespace {

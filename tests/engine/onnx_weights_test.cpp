@@ -87,7 +87,30 @@ TEST(OnnxWeights, WhatIsNotUnderstoodStaysWithTheRuntime) {
   EXPECT_TRUE(find(initializer(number(1, 0) + number(2, 1) + bytes(8, "w"))).empty()) << "nothing in it";
 }
 
+bool needs_others(const std::string& file) {
+  return needs_other_files({reinterpret_cast<const std::byte*>(file.data()), file.size()});
+}
+
+TEST(OnnxWeights, DataInOtherFilesIsFoundWhereverTensorsAre) {
+  const std::string elsewhere = kTensor + number(14, 1);
+  EXPECT_FALSE(needs_others(initializer(kTensor)));
+  EXPECT_FALSE(needs_others(initializer(kTensor + number(14, 0))));
+  EXPECT_FALSE(needs_others(""));
+  EXPECT_TRUE(needs_others(initializer(kTensor) + initializer(elsewhere)));
+  const auto attribute = [](const std::string& value) { return bytes(7, bytes(1, bytes(5, value))); };  // of a node
+  EXPECT_TRUE(needs_others(attribute(bytes(5, elsewhere)))) << "a Constant";
+  EXPECT_TRUE(needs_others(attribute(bytes(10, elsewhere)))) << "a list";
+  EXPECT_TRUE(needs_others(attribute(bytes(6, bytes(5, elsewhere))))) << "a branch";
+  EXPECT_TRUE(needs_others(attribute(bytes(22, bytes(1, elsewhere))))) << "a sparse one";
+  EXPECT_TRUE(needs_others(bytes(7, bytes(15, bytes(2, elsewhere))))) << "a sparse initializer";
+  EXPECT_TRUE(needs_others(bytes(25, bytes(7, bytes(5, bytes(5, elsewhere)))))) << "a function";
+  std::string deep = bytes(5, elsewhere);
+  for (int i = 0; i < 300; ++i) deep = bytes(1, bytes(5, bytes(6, deep)));
+  EXPECT_FALSE(needs_others(bytes(7, deep))) << "deeper than the runtime reads";
+}
+
 void expect_inside(const std::string& file) {
+  static_cast<void>(needs_others(file));
   for (const OnnxWeight& weight : find(file)) {
     const auto* begin = reinterpret_cast<const std::byte*>(file.data());
     RC_ASSERT(weight.raw.empty() ||

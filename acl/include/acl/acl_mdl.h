@@ -44,9 +44,10 @@ typedef struct aclmdlHW {
 
 /* ---- Sizes and loading ---- */
 
-/* Bytes of the two ranges that the model needs. They are measured: the first call for a file loads it and runs it once,
- * on the host. ACL_ERROR_INVALID_FILE, ACL_ERROR_PARSE_MODEL, ACL_ERROR_GE_FAILURE (no ONNX Runtime: the text says how
- * to get one); the text of ACL_ERROR_INVALID_PARAM names the axis whose extent is not known. */
+/* Bytes of the two ranges that the model needs. Of an .om file they are read; an ONNX file is measured: the first call
+ * for it loads it and runs it once, on the host. ACL_ERROR_INVALID_FILE, ACL_ERROR_PARSE_MODEL, ACL_ERROR_GE_FAILURE
+ * (no ONNX Runtime: the text says how to get one); the text of ACL_ERROR_INVALID_PARAM names the axis whose extent is
+ * not known. */
 ACL_FUNC_VISIBILITY aclError aclmdlQuerySize(const char* fileName, size_t* workSize, size_t* weightSize);
 ACL_FUNC_VISIBILITY aclError aclmdlQuerySizeFromMem(const void* model, size_t modelSize, size_t* workSize,
                                                     size_t* weightSize);

@@ -1,6 +1,6 @@
 // The ways in which programs for Ascend use a model (C++11): in memory of their own; a hundred pairs of buffers in
-// flight with callbacks; with a batch chosen at run time, forgetting one block on purpose. usage: model_ways MODEL.onnx
-// own_memory|pairs|batch
+// flight with callbacks; with a batch chosen at run time, forgetting one block on purpose; loaded from the program's
+// memory, in turn with another model. usage: model_ways MODEL own_memory|pairs|batch, model_ways MODEL memory OTHER
 #include <pthread.h>
 
 #include <atomic>
@@ -178,10 +178,96 @@ void run_with_batch(const char* path) {
   MUST(aclmdlUnload(id));
 }
 
+std::vector<char> contents_of(const char* path) {
+  std::FILE* file = std::fopen(path, "rb");
+  if (file == nullptr || std::fseek(file, 0, SEEK_END) != 0) std::exit(8);
+  std::vector<char> contents(static_cast<size_t>(std::ftell(file)));
+  std::rewind(file);
+  if (std::fread(contents.data(), 1, contents.size(), file) != contents.size()) std::exit(8);
+  std::fclose(file);
+  return contents;
+}
+
+// The bytes of the first output, for inputs of zeros.
+std::vector<char> output_of(uint32_t id) {
+  aclmdlDesc* desc = aclmdlCreateDesc();
+  MUST(aclmdlGetDesc(desc, id));
+  aclmdlDataset* input = aclmdlCreateDataset();
+  for (size_t i = 0; i < aclmdlGetNumInputs(desc); ++i) {
+    const size_t bytes = aclmdlGetInputSizeByIndex(desc, i);
+    void* const in = device_memory(bytes);
+    MUST(aclrtMemset(in, bytes, 0, bytes));
+    MUST(aclmdlAddDatasetBuffer(input, aclCreateDataBuffer(in, bytes)));
+  }
+  std::vector<char> result(aclmdlGetOutputSizeByIndex(desc, 0));
+  void* const out = device_memory(result.size());
+  aclmdlDataset* output = make_dataset(out, result.size());
+  MUST(aclmdlExecute(id, input, output));
+  void* host = nullptr;
+  MUST(aclrtMallocHost(&host, result.size()));
+  MUST(aclrtMemcpy(host, result.size(), out, result.size(), ACL_MEMCPY_DEVICE_TO_HOST));
+  std::memcpy(result.data(), host, result.size());
+  MUST(aclrtFreeHost(host));
+  for (size_t i = 0; i < aclmdlGetDatasetNumBuffers(input); ++i) {
+    MUST(aclrtFree(aclGetDataBufferAddr(aclmdlGetDatasetBuffer(input, i))));
+  }
+  MUST(aclrtFree(out));
+  destroy_dataset(input);
+  destroy_dataset(output);
+  MUST(aclmdlDestroyDesc(desc));
+  return result;
+}
+
+// Sizes of models that follow each other quickly.
+void query_in_turn(const char* const paths[2]) {
+  std::vector<char> models[2];
+  size_t work[2];
+  size_t weights[2];
+  for (int i = 0; i < 2; ++i) {
+    models[i] = contents_of(paths[i]);
+    MUST(aclmdlQuerySize(paths[i], &work[i], &weights[i]));
+  }
+  const int turns = models[0].size() < 100000 ? 1000 : 4;
+  for (int i = 0; i < turns; ++i) {
+    size_t found[2];
+    MUST(aclmdlQuerySizeFromMem(models[i % 2].data(), models[i % 2].size(), &found[0], &found[1]));
+    if (found[0] != work[i % 2] || found[1] != weights[i % 2]) std::exit(11);
+  }
+}
+
+// Each as the file is, though both follow each other at the same address.
+void run_from_memory(const char* first_path, const char* second_path) {
+  const char* const paths[] = {first_path, second_path};
+  query_in_turn(paths);
+  std::vector<char> shared;
+  for (int i = 0; i < 8; ++i) {
+    const char* const path = paths[i % 2];
+    shared = contents_of(path);
+    size_t work[2];
+    size_t weights[2];
+    MUST(aclmdlQuerySize(path, &work[0], &weights[0]));
+    MUST(aclmdlQuerySizeFromMem(shared.data(), shared.size(), &work[1], &weights[1]));
+    if (work[0] != work[1] || weights[0] != weights[1]) std::exit(9);
+    uint32_t ids[3];
+    void* const work_block = device_memory(work[1]);
+    void* const weight_block = device_memory(weights[1]);
+    MUST(aclmdlLoadFromFile(path, &ids[0]));
+    MUST(aclmdlLoadFromMem(shared.data(), shared.size(), &ids[1]));
+    MUST(
+        aclmdlLoadFromMemWithMem(shared.data(), shared.size(), &ids[2], work_block, work[1], weight_block, weights[1]));
+    std::memset(shared.data(), 0, shared.size());  // it is the program's again
+    const std::vector<char> wanted = output_of(ids[0]);
+    if (output_of(ids[1]) != wanted || output_of(ids[2]) != wanted) std::exit(10);
+    for (const uint32_t id : ids) MUST(aclmdlUnload(id));
+    MUST(aclrtFree(work_block));
+    MUST(aclrtFree(weight_block));
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 6;
+  if (argc < 3) return 6;
   MUST(aclInit(nullptr));
   MUST(aclrtSetDevice(0));
   aclrtContext context = nullptr;
@@ -192,6 +278,7 @@ int main(int argc, char** argv) {
   if (std::strcmp(argv[2], "own_memory") == 0) run_in_own_memory(argv[1]);
   if (std::strcmp(argv[2], "pairs") == 0) run_pairs(argv[1]);
   if (std::strcmp(argv[2], "batch") == 0) run_with_batch(argv[1]);
+  if (std::strcmp(argv[2], "memory") == 0 && argc == 4) run_from_memory(argv[1], argv[3]);
   MUST(aclrtDestroyContext(context));
   MUST(aclrtResetDevice(0));
   MUST(aclFinalize());

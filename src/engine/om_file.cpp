@@ -1,27 +1,18 @@
-#include "acl/model/om_file.hpp"
+#include "engine/om_file.hpp"
 
 #include <cstring>
 #include <optional>
 
 #include "base/units.hpp"
 
-namespace cistern::acl {
+namespace cistern::engine {
 namespace {
 
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint32_t kMagic = 0x444F4D49;
-constexpr std::size_t kHeaderBytes = 256;
-constexpr std::size_t kEncryptedAt = 80;
-constexpr std::size_t kModelsAt = 156;
-constexpr std::size_t kLengthAt = 184;
-constexpr std::size_t kDynamicAt = 193;
+using namespace om;
+
 constexpr std::uint32_t kMostPartitions = 256;
-constexpr std::uint32_t kWeights = 1;
-constexpr std::uint32_t kTasks = 2;
-constexpr std::uint32_t kTensors = 8;
-constexpr std::uint64_t kWorkField = 11;
-constexpr std::size_t kTensorHeadBytes = 32;
 
 base::Status damaged(const std::string& what) {
   return base::Status(base::StatusCode::corrupted, "the .om file is damaged: " + what);
@@ -157,16 +148,19 @@ bool read_tensors(Bytes partition, OmFile* file) {
   return true;
 }
 
-base::Status read_partition(const Partition& partition, OmFile* file) {
+base::Status read_partition(const Partition& partition, OmFile* file, std::uint64_t* weights_by_tasks) {
   if (partition.type == kWeights) file->weight_bytes += partition.bytes.size();
   if (partition.type == kTasks) {
     const auto work = find_varint(partition.bytes, kWorkField);
-    if (!work) return damaged("its list of tasks cannot be read");
+    const auto weights = find_varint(partition.bytes, kWeightField);
+    if (!work || !weights) return damaged("its list of tasks cannot be read");
     if (!file->is_dynamic) file->work_bytes = *work;
+    *weights_by_tasks = *weights;
   }
   if (partition.type == kTensors && !read_tensors(partition.bytes, file)) {
     return damaged("its list of inputs and outputs cannot be read");
   }
+  if (partition.type == kOwn) file->own = partition.bytes;
   return {};
 }
 
@@ -190,15 +184,19 @@ base::Result<OmFile> OmFile::read(Bytes bytes) {
   if (at<std::uint8_t>(bytes, kEncryptedAt) != 0) return base::unsupported("the .om file is encrypted");
   if (at<std::uint32_t>(bytes, kModelsAt) > 1) return base::unsupported("the .om file holds several models");
   OmFile file;
+  file.whole = bytes;
   file.is_dynamic = at<std::uint8_t>(bytes, kDynamicAt) != 0;
+  std::uint64_t weights_by_tasks = 0;
   Reader reader(bytes.subspan(kHeaderBytes));
   const auto table = read_table(reader, at<std::uint64_t>(bytes, kLengthAt) != 0);
   if (!table) return damaged("its table of partitions is not whole");
   for (const auto& [type, size] : *table) {
     const auto partition = reader.take_bytes(size);
     if (!partition) return damaged("partition " + std::to_string(type) + " passes the file's end");
-    if (base::Status wrong = read_partition({type, *partition}, &file); !wrong.is_ok()) return wrong;
+    base::Status wrong = read_partition({type, *partition}, &file, &weights_by_tasks);
+    if (!wrong.is_ok()) return wrong;
   }
+  if (!file.own.empty()) file.weight_bytes = weights_by_tasks;
   return file;
 }
 
@@ -210,4 +208,4 @@ std::string OmFile::describe() const {
          base::format_bytes(weight_bytes);
 }
 
-}  // namespace cistern::acl
+}  // namespace cistern::engine

@@ -1,6 +1,6 @@
-// ModelMemory: the two windows that all memory of one model lies in, weights and work, and their division.
+// ModelWindows: the two windows that all memory of one model lies in, weights and work, and their division.
 //
-// The engine asks for each tensor by itself; AscendCL knows two ranges that the program, or this library, reserves when
+// The engine asks for each tensor by itself; AscendCL knows two ranges that the program, or its library, reserves when
 // a model is loaded. What the engine asks for is placed in them by offset, first fit. The engine asks in the same order
 // in every run of the same shapes, so the offsets repeat, and the highest one ever needed is the size that
 // aclmdlQuerySize() tells.
@@ -17,7 +17,7 @@
 #include "core/suballocator.hpp"
 #include "engine/memory_source.hpp"
 
-namespace cistern::acl {
+namespace cistern::engine {
 
 // A range of memory as the host sees it, divided.
 class Window {
@@ -41,7 +41,7 @@ class Window {
   std::uint64_t high_water_ = 0;
 };
 
-class ModelMemory final : public engine::MemorySource {
+class ModelWindows final : public MemorySource {
  public:
   base::Status open(std::uint64_t weight_bytes, std::uint64_t work_bytes) noexcept;
   // The device's addresses as the host sees them.
@@ -50,8 +50,7 @@ class ModelMemory final : public engine::MemorySource {
   std::uint64_t weight_bytes() const noexcept;  // the most that was needed so far
   std::uint64_t work_bytes() const noexcept;
 
-  base::Result<void*> allocate(std::size_t bytes, engine::MemoryUse use,
-                               const engine::ModelContext& model) noexcept override;
+  base::Result<void*> allocate(std::size_t bytes, MemoryUse use, const ModelContext& model) noexcept override;
   base::Status free(void* memory) noexcept override;
   std::uint64_t modelled_ns() const noexcept override { return 0; }  // no call of a driver
 
@@ -62,9 +61,9 @@ class ModelMemory final : public engine::MemorySource {
 };
 
 // Host memory for a model that is only to be measured: addresses for as much as any model needs, pages where touched.
-class ProbeMemory {
+class ProbeWindows {
  public:
-  static base::Result<std::shared_ptr<ModelMemory>> create() noexcept;
+  static base::Result<std::shared_ptr<ModelWindows>> create() noexcept;
 };
 
-}  // namespace cistern::acl
+}  // namespace cistern::engine

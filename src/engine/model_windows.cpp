@@ -1,4 +1,4 @@
-#include "acl/model/model_memory.hpp"
+#include "engine/model_windows.hpp"
 
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 #include "base/bits.hpp"
 #include "base/units.hpp"
 
-namespace cistern::acl {
+namespace cistern::engine {
 namespace {
 
 constexpr std::uint64_t kPlacePageBytes = 4096;
@@ -54,52 +54,51 @@ bool Window::release(const void* memory) noexcept {
   return block != core::kNoBlock && places_->release(block);
 }
 
-base::Status ModelMemory::open(std::uint64_t weight_bytes, std::uint64_t work_bytes) noexcept {
+base::Status ModelWindows::open(std::uint64_t weight_bytes, std::uint64_t work_bytes) noexcept {
   const std::lock_guard lock(mutex_);
   if (base::Status failed = weights_.open(weight_bytes); !failed.is_ok()) return failed;
   return work_.open(work_bytes);
 }
 
-void ModelMemory::place_weights(std::byte* base) noexcept {
+void ModelWindows::place_weights(std::byte* base) noexcept {
   const std::lock_guard lock(mutex_);
   weights_.place(base);
 }
 
-void ModelMemory::place_work(std::byte* base) noexcept {
+void ModelWindows::place_work(std::byte* base) noexcept {
   const std::lock_guard lock(mutex_);
   work_.place(base);
 }
 
-std::uint64_t ModelMemory::weight_bytes() const noexcept {
+std::uint64_t ModelWindows::weight_bytes() const noexcept {
   const std::lock_guard lock(mutex_);
   return weights_.high_water_bytes();
 }
 
-std::uint64_t ModelMemory::work_bytes() const noexcept {
+std::uint64_t ModelWindows::work_bytes() const noexcept {
   const std::lock_guard lock(mutex_);
   return work_.high_water_bytes();
 }
 
-base::Result<void*> ModelMemory::allocate(std::size_t bytes, engine::MemoryUse use,
-                                          const engine::ModelContext& /*model*/) noexcept {
+base::Result<void*> ModelWindows::allocate(std::size_t bytes, MemoryUse use, const ModelContext& /*model*/) noexcept {
   const std::lock_guard lock(mutex_);
-  return (use == engine::MemoryUse::weights ? weights_ : work_).allocate(bytes);
+  return (use == MemoryUse::weights ? weights_ : work_).allocate(bytes);
 }
 
-base::Status ModelMemory::free(void* memory) noexcept {
+base::Status ModelWindows::free(void* memory) noexcept {
   const std::lock_guard lock(mutex_);
   if (weights_.release(memory) || work_.release(memory)) return {};
   return base::not_found("the engine gave back memory that it never had of the model's windows");
 }
 
-base::Result<std::shared_ptr<ModelMemory>> ProbeMemory::create() noexcept {
+base::Result<std::shared_ptr<ModelWindows>> ProbeWindows::create() noexcept {
   void* const addresses =
       ::mmap(nullptr, 2 * kProbeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (addresses == MAP_FAILED) {
     return base::Status(base::StatusCode::out_of_memory,
                         std::string("no addresses to measure the model in: ") + std::strerror(errno));
   }
-  std::shared_ptr<ModelMemory> memory(new ModelMemory, [addresses](const ModelMemory* ended) {
+  std::shared_ptr<ModelWindows> memory(new ModelWindows, [addresses](const ModelWindows* ended) {
     delete ended;
     static_cast<void>(::munmap(addresses, 2 * kProbeBytes));
   });
@@ -110,4 +109,4 @@ base::Result<std::shared_ptr<ModelMemory>> ProbeMemory::create() noexcept {
   return memory;
 }
 
-}  // namespace cistern::acl
+}  // namespace cistern::engine

@@ -1,11 +1,11 @@
 // Reading .om files: those made here, whole and damaged at every byte. There are no files of the vendor's.
-#include "acl/model/om_file.hpp"
+#include "engine/om_file.hpp"
 
 #include <gtest/gtest.h>
 
-#include "acl/om_writer.hpp"
+#include "engine/om_writer.hpp"
 
-namespace cistern::acl {
+namespace cistern::engine {
 namespace {
 
 using test::make_om_file;
@@ -69,4 +69,4 @@ TEST(OmFile, WhatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace cistern::acl
+}  // namespace cistern::engine
