@@ -1,7 +1,7 @@
 """Programs in the style of those for Ascend, run as processes: what they print, how they end, what the environment
 does.
 
-usage: programs_test.py MEMORY_LOOPS SLEEP_AND_WAKE TOUCHES_DEVICE MODEL_WAYS ROOT
+usage: programs_test.py MEMORY_LOOPS SLEEP_AND_WAKE TOUCHES_DEVICE MODEL_WAYS DESCRIBES_MODELS ROOT
 """
 import os
 import signal
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-MEMORY_LOOPS, SLEEP_AND_WAKE, TOUCHES_DEVICE, MODEL_WAYS, ROOT = sys.argv[1:6]
+MEMORY_LOOPS, SLEEP_AND_WAKE, TOUCHES_DEVICE, MODEL_WAYS, DESCRIBES_MODELS, ROOT = sys.argv[1:7]
 MODEL = os.path.join(ROOT, ".deps/models/classification.onnx")
 
 
@@ -80,6 +80,23 @@ class ModelWays(unittest.TestCase):
         self.assertIn("aclrtDestroyContext: the program had not given back", done.stderr)
         self.assertRegex(done.stderr, r"block of context 1, 8 B, from forgotten_batch_memory\+0x")
         self.assertNotIn("times: block", done.stderr)  # that one only
+
+
+@unittest.skipUnless(os.path.exists(MODEL), "no models: run ./dev setup")
+class DescribesModels(unittest.TestCase):
+    def test_a_model_of_one_shape(self):
+        done = run(DESCRIBES_MODELS, MODEL, CISTERN_ACL_STRICT="ON")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("input x: 1 3 48 192, format 0, type 0\noutput ", done.stdout)
+        self.assertIn("run 0: output 0 has 1 rows", done.stdout)
+        self.assertNotIn("run 1", done.stdout)
+
+    def test_every_batch_that_the_model_leaves_open(self):
+        done = run(DESCRIBES_MODELS, MODEL, CISTERN_MODEL_SHAPES="classification:x:0=1:3")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("input x: -1 3 48 192", done.stdout)
+        for i, rows in enumerate((1, 2, 3)):
+            self.assertIn(f"run {i}: output 0 has {rows} rows", done.stdout)
 
 
 class Mistakes(unittest.TestCase):
