@@ -144,17 +144,16 @@ class MovableWorld {
   }
   // What a block of that stamp holds: a piece of one long row of random words, which begins elsewhere for each stamp.
   // So every byte is written and looked at by one call of the library, and no two blocks agree anywhere.
-  const void* expected(std::uint64_t bytes, std::uint32_t stamp) {
+  static const void* expected(std::uint64_t bytes, std::uint32_t stamp) {
+    static std::mt19937_64 random{1};
+    static std::vector<std::uint64_t> row;  // for all worlds: there are thousands
     const std::size_t first = stamp % kStamps;
     const std::size_t words = first + bytes / 8 + 1;
-    while (row_.size() < words) row_.push_back(random_());
-    return row_.data() + first;
+    while (row.size() < words) row.push_back(random());
+    return row.data() + first;
   }
 
   static constexpr std::size_t kStamps = std::size_t{1} << 16;
-
-  std::mt19937_64 random_{1};
-  std::vector<std::uint64_t> row_;
   pool::TestPool pool_;
   bool has_contents_;
   std::map<pool::MovableId, Block> movables_;
