@@ -5,6 +5,7 @@
 #include <random>
 
 #include "compact/movable_world.hpp"
+#include "instrumented.hpp"
 
 namespace cistern::compact {
 namespace {
@@ -104,7 +105,7 @@ class Life : public ::testing::TestWithParam<Setup> {
 
 TEST_P(Life, EveryLiveByteIsAsItWas) {
   ASSERT_TRUE(world_.is_made());
-  for (int i = 0; i < 400 && !HasFailure(); ++i) {
+  for (int i = 0; i < history_steps(400) && !HasFailure(); ++i) {
     step();
     world_.verify("a step");
   }
